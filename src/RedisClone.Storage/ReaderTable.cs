@@ -78,7 +78,7 @@ public sealed class ReaderTable(ShardStore store)
     {
         uint handle = _keys.RandomHandle(store.Random);
         byte[] key = _keys.KeyOf(handle).ToArray();
-        Take(key, Memory.KeyHash.Of(key), readers);
+        Take(key, store.HashOf(key), readers);
         return key;
     }
 

@@ -47,7 +47,7 @@ internal sealed class LoadClient : IEventLoopFeature
         byte[] batch = _batches[_next];
         batch.CopyTo(_pipe.Output.GetSpan(batch.Length));
         _pipe.Output.Advance(batch.Length);
-        if (!_pipe.Output.FlushAsync().IsCompletedSuccessfully) throw new InvalidOperationException("the connection does not read a batch at once");
+        if (!_pipe.Output.FlushAsync().AsTask().IsCompletedSuccessfully) throw new InvalidOperationException("the connection does not read a batch at once");
     }
 
     public bool TryFinish()

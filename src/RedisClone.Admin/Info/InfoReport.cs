@@ -36,7 +36,7 @@ internal static class InfoReport
         new("loops", "Loops", false, InternalsInfo.Loops),
         new("journal", "Journal", false, InternalsInfo.Journal),
         new("process", "Process", false, InternalsInfo.Process),
-        new("cluster", "Cluster", true, ServerInfo.Cluster),
+        new("cluster", "Cluster", true, ClusterInfo.Rows),
         new("keyspace", "Keyspace", true, KeyspaceInfo.Rows),
     ];
 

@@ -61,8 +61,6 @@ internal static class ServerInfo
         new("used_cpu_user_children", _ => Time(TimeSpan.Zero)),
     ];
 
-    public static readonly Figure[] Cluster = [new("cluster_enabled", r => r.Config.ClusterEnabled)];
-
     private static void WriteListeners(ServerReading reading, InfoWriter info)
     {
         ServerConfig config = reading.Config;

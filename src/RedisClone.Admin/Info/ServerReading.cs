@@ -64,6 +64,9 @@ internal sealed class ServerReading(ServerCore server)
     /// <summary>The latencies of a family of <see cref="InternalsInfo.CommandFamilies"/>.</summary>
     public LatencyHistogram? FamilyLatency(int family) => (_families ??= ReadFamilies())[family];
 
+    /// <summary>The cluster, or null if this server is no node of one.</summary>
+    public ClusterReading? Cluster => field ??= server.Cluster is { } cluster ? new ClusterReading(cluster) : null;
+
     public DatabaseReading[] Databases => field ??= DatabaseReading.All(server);
 
     /// <summary>The processor time of the process.</summary>

@@ -4,7 +4,6 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Scheduling;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Caching;
 
@@ -82,7 +81,7 @@ internal sealed class Invalidations(ServerCore server)
     internal void Invalidate(Shard shard, ReadOnlySpan<byte> key, Session? author, Lane lane)
     {
         PendingInvalidations pending = lane.Invalidations;
-        if (shard.Keys.Readers is { Keys: > 0 } readers && readers.Take(key, KeyHash.Of(key), pending.Readers))
+        if (shard.Keys.Readers is { Keys: > 0 } readers && readers.Take(key, server.Shards.HashOf(key), pending.Readers))
             NoteReaders(key, author?.Tracking, lane);
         if (_prefixes.Count == 0) return;
         pending.NoteChange(key, author?.Tracking);

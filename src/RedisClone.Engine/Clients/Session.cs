@@ -104,11 +104,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Whether the client reads from a replica of a cluster (READONLY).</summary>
     public bool ReadsReplica { get; set; }
 
-    /// <summary>The number of the client's command that was ASKING. It has an effect on the next command only.</summary>
+    /// <summary>The number of the client's command that was ASKING. It has an effect on the next command, or transaction, only.</summary>
     public long AskedAt { get; set; } = -1;
 
-    /// <summary>Whether the previous command of the client was ASKING.</summary>
-    public bool IsAsking => CommandsProcessed == AskedAt + 1;
+    /// <summary>Whether the command of the client before this one, or before this transaction, was ASKING.</summary>
+    public bool IsAsking => CommandsProcessed == AskedAt + 1 || Transaction is { IsAsking: true };
 
     public bool NoEvict { get; set; }
 

@@ -17,6 +17,7 @@ internal sealed class Transaction(CommandTable commands)
     private const int UsualBlock = 64 * 1024;
 
     private readonly List<Block> _blocks = [];
+    private bool _mayMove;
 
     public int Count { get; private set; }
 
@@ -26,8 +27,10 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>The reason why EXEC itself was refused, or null.</summary>
     public string? Refusal { get; private set; }
 
-    /// <summary>Whether EXEC will fail because of a queued command, and not because it was refused itself.</summary>
-    public bool HasFailedToQueue => Aborted && Refusal is null;
+    /// <summary>
+    /// Whether EXEC looks at the slots of the queued commands. Without cluster mode, a transaction that fails needs no shard.
+    /// </summary>
+    public bool NeedsShards => !Aborted || _mayMove;
 
     /// <summary>The union of the flags of all queued commands.</summary>
     public CommandFlags Flags { get; private set; }
@@ -41,9 +44,13 @@ internal sealed class Transaction(CommandTable commands)
     /// <summary>The memory of the blocks.</summary>
     internal IEnumerable<ReadOnlyMemory<byte>> Blocks => _blocks.Select(block => (ReadOnlyMemory<byte>)block.Bytes);
 
-    /// <summary>Makes EXEC fail with the given reason.</summary>
-    public void Abort(string refusal)
+    /// <summary>Whether the command before MULTI was ASKING, which then has its effect on the whole transaction.</summary>
+    public bool IsAsking { get; init; }
+
+    /// <summary>Makes EXEC fail with the given reason, or with a redirection if the client may be redirected.</summary>
+    public void Abort(string refusal, bool mayMove)
     {
+        _mayMove = mayMove && !Aborted;
         Aborted = true;
         Refusal = refusal;
     }

@@ -28,6 +28,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
         _run = new ReplayRun(server);
         _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server).Run);
         server.ExpiryEnabled = false;
+        server.Shards.Budget.LoadsChanged(1);
     }
 
     /// <summary>The offset that the reading of a base has reached; 0 while no base is read.</summary>
@@ -57,6 +58,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     {
         _workers.Dispose();
         _server.ExpiryEnabled = true;
+        _server.Shards.Budget.LoadsChanged(-1);
     }
 
     private string? Apply(in JournalCommand command)

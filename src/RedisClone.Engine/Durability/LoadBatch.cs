@@ -12,6 +12,9 @@ internal abstract class LoadBatch
 
     public int Count { get; private set; }
 
+    /// <summary>The bytes of the buffer.</summary>
+    public int Size => Bytes.Length;
+
     /// <summary>The buffer that <see cref="Append"/> copies to.</summary>
     protected byte[] Bytes { get; private set; } = new byte[UsualBytes];
 

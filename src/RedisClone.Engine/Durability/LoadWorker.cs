@@ -9,10 +9,17 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
     /// </summary>
     private const int MostWaiting = 8;
 
+    /// <summary>
+    /// The bytes of batches that may wait beside each other. Large values would otherwise take many times their size, which a small
+    /// heap does not have.
+    /// </summary>
+    private const long MostWaitingBytes = 1 << 20;
+
     private readonly object _gate = new();
     private readonly Queue<TBatch> _waiting = new(MostWaiting);
     private readonly Stack<TBatch> _free = new(MostWaiting + 2);
     private readonly Thread _thread;
+    private long _waitingBytes;
     private bool _busy;
     private bool _ended;
     private string? _error;
@@ -51,7 +58,10 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         {
             if (_waiting.Count == MostWaiting)
                 while (_waiting.Count > MostWaiting / 2) Monitor.Wait(_gate);
+            if (_waitingBytes + Filling.Size > MostWaitingBytes)
+                while (_waiting.Count > 0 || _busy) Monitor.Wait(_gate);
             _waiting.Enqueue(Filling);
+            _waitingBytes += Filling.Size;
             // The thread sleeps only if the queue was empty. The two threads never wait at the same time, so the pulse
             // reaches the right one.
             if (_waiting.Count == 1) Monitor.Pulse(_gate);
@@ -115,6 +125,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             if (_waiting.Count is 0 or MostWaiting / 2) Monitor.Pulse(_gate);
             while (_waiting.Count == 0 && !_ended) Monitor.Wait(_gate);
             _busy = _waiting.TryDequeue(out TBatch? next);
+            _waitingBytes -= next?.Size ?? 0;
             return next;
         }
     }

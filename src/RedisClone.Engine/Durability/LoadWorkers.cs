@@ -1,4 +1,5 @@
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -18,7 +19,9 @@ internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch
     public LoadWorkers(string name, Func<Func<TBatch, string?>> newRun)
     {
         _runHere = newRun();
-        _workers = new LoadWorker<TBatch>[Math.Clamp(Environment.ProcessorCount, 1, Most)];
+        // Several threads reach a sum of sizes that their shards never had at the same time, and hold batches. A small heap may not
+        // have room for that.
+        _workers = new LoadWorker<TBatch>[HeapLimit.IsSmall ? 1 : Math.Clamp(Environment.ProcessorCount, 1, Most)];
         for (int i = 0; i < _workers.Length; i++) _workers[i] = new LoadWorker<TBatch>($"{name} {i}", newRun());
     }
 

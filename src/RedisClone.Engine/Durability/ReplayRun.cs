@@ -5,6 +5,7 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Protocol;
+using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
 
@@ -49,6 +50,7 @@ internal sealed class ReplayRun
             {
                 if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
                 if (Run(requests[at], prepared[at], now, lane) is { } failure) return failure;
+                FreeAfter(requests[at], prepared[at]);
             }
             return null;
         }
@@ -62,6 +64,29 @@ internal sealed class ReplayRun
         {
             lane.Effects.IsMuted = false;
         }
+    }
+
+    /// <summary>
+    /// Frees what a command has abandoned, because no background work runs during a replay. If little memory is left, the shards are
+    /// compacted too. Otherwise data that had fit would not fit after a restart.
+    /// </summary>
+    private void FreeAfter(in Request request, in Prepared prepared)
+    {
+        bool isShort = _server.Shards.Budget.IsShortFor(request.WireLength);
+        if (prepared.Row!.HasSingleKey)
+        {
+            Free(_server.Shards.Of(prepared.Hash).Store, isShort);
+            return;
+        }
+        for (int i = 0; i < _server.Shards.Count; i++) Free(_server.Shards[i].Store, isShort);
+    }
+
+    private static void Free(ShardStore store, bool isShort)
+    {
+        if (store.IsFreeing) store.FreeAbandoned(int.MaxValue);
+        if (!isShort) return;
+        while (store.Compact(int.MaxValue)) { }
+        store.Arena.Trim();
     }
 
     private string? Run(in Request request, in Prepared prepared, long now, Lane lane)

@@ -151,7 +151,7 @@ internal sealed class Executor(ServerCore server)
     {
         if (row.Handler == TransactionCommands.ExecHandler && session.Transaction is { } transaction)
         {
-            transaction.Abort(refusal);
+            transaction.Abort(refusal, mayMove: false);
             return true;
         }
         Reject(session, row, refusal, lane);

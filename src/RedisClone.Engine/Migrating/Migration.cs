@@ -97,7 +97,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         if (selects) Add("SELECT"u8, Number(target.Database));
         foreach (MigratedKey key in keys)
         {
-            if (key.Payload is null) Add("DEL"u8, key.Name);
+            if (key.Payload is null) AddDelete(key);
             else AddRestore(key, key.Payload);
             if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
         }
@@ -107,6 +107,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         string selection = selects ? await ReplyAsync(link, end).ConfigureAwait(false) : "";
         foreach (MigratedKey key in keys)
         {
+            if (key.Payload is null && target.IsInCluster) await ReplyAsync(link, end).ConfigureAwait(false);
             string reply = await ReplyAsync(link, end).ConfigureAwait(false);
             string? error = IsError(login) ? login : IsError(selection) ? selection : IsError(reply) ? reply : null;
             key.IsConfirmed = error is null;
@@ -116,6 +117,14 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     }
 
     private static bool IsError(string reply) => reply.StartsWith('-');
+
+    /// <summary>Deletes a key that was deleted here after the target had got it.</summary>
+    private void AddDelete(MigratedKey key)
+    {
+        // The target does not serve the slot yet.
+        if (target.IsInCluster) Add("ASKING"u8);
+        Add("DEL"u8, key.Name);
+    }
 
     private void AddRestore(MigratedKey key, byte[] payload)
     {

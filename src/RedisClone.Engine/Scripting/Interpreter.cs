@@ -1,13 +1,13 @@
 using System.Diagnostics;
 using System.Text;
 using RedisClone.Engine.Clients;
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Lua.Running;
 using RedisClone.Lua.Values;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Scripting;
 

@@ -153,7 +153,7 @@ internal sealed class ScriptCalls(Interpreter interpreter)
     private string? RefuseOutside(CommandRow row)
     {
         if (interpreter.HoldsAll) return null;
-        ulong hash = row.HashOfFirstKey(Request);
+        ulong hash = row.HashOfFirstKey(Request, interpreter.Server.Shards);
         ServerCore server = interpreter.Server;
         bool isHeld = row.HasSingleKey
             ? interpreter.Held.Contains(server.Shards.IndexOf(hash))
@@ -186,7 +186,8 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         if (row.IsWrite) interpreter.NoteWrite();
         EffectBuffer effects = interpreter.Lane.Effects;
         effects.IsMuted = !interpreter.Journalled;
-        var context = new CommandContext(interpreter.Session, row, request, row.HashOfFirstKey(request, interpreter.Server.Shards), interpreter.Lane, interpreter.Held)
+        ulong hash = row.HashOfFirstKey(request, interpreter.Server.Shards);
+        var context = new CommandContext(interpreter.Session, row, request, hash, interpreter.Lane, interpreter.Held)
         {
             Now = interpreter.Now, CannotMove = true,
         };

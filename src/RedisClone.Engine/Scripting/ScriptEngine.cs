@@ -79,14 +79,9 @@ internal sealed class ScriptEngine
         }
         c.Lane.ScriptsOnTheirKeys++;
         Interpreter interpreter = _pool.Take();
-        try
-        {
-            interpreter.Run(ref c, routine, keys, readOnly);
-        }
-        finally
-        {
-            _pool.Return(interpreter);
-        }
+        interpreter.Run(ref c, routine, keys, readOnly);
+        // After an exception, the interpreter may contain something of this script. It is left to the garbage collector.
+        _pool.Return(interpreter);
     }
 
     /// <summary>

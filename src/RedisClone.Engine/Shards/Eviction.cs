@@ -24,7 +24,7 @@ internal sealed class Eviction(ServerCore server)
     private long DataBytes => server.Shards.BytesOf(server.Shards.All) + server.Scripts.AllocatedBytes;
 
     /// <summary>Bytes that maxmemory leaves to keys, values and indexes.</summary>
-    internal long MostData => server.Config.MaxMemoryBytes - server.ClientMemory.Lasting - server.Scripts.State.AllocatedBytes;
+    internal long MostData => server.Config.MaxMemoryBytes - server.ClientMemory.Lasting - server.Scripts.AllocatedBytes;
 
     internal MemoryBudgets Budgets => _budgets;
 

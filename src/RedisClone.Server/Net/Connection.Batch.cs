@@ -351,7 +351,9 @@ internal sealed partial class Connection
         if (row?.Handler == TransactionCommands.ExecHandler)
         {
             // A refused EXEC still ends the transaction, if there is one, and the watch. Its reply states the reason.
-            (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal);
+            // The shards of the queued commands would be free only at the end of a busy script.
+            bool mayMove = _server.Cluster is not null && !_server.Scripts.Runs.IsAnyBusy;
+            (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal, mayMove);
             return Dispatch(lane, ref started);
         }
         Session.LastCommand = row;

@@ -65,6 +65,7 @@ internal sealed class MetricsEndpoint(ServerCore server)
             "/health/ready" when server.Shutdown.HasBegun => (StatusCodes.Status503ServiceUnavailable, "ending\n"),
             "/health/ready" when server.Loading is not null => (StatusCodes.Status503ServiceUnavailable, "loading\n"),
             "/health/ready" when server.Role is { IsReplica: true, IsLinkUp: false } => (StatusCodes.Status503ServiceUnavailable, "without its master\n"),
+            "/health/ready" when server.Cluster is { State.IsOk: false } => (StatusCodes.Status503ServiceUnavailable, "the cluster is down\n"),
             "/health/ready" => (StatusCodes.Status200OK, "ready\n"),
             _ => (StatusCodes.Status404NotFound, "there are /metrics, /health/live and /health/ready\n"),
         };

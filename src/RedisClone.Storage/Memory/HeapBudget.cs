@@ -25,10 +25,11 @@ public sealed class HeapBudget
     private readonly long _leastOfClients;
     private long _taken;
     private long _clients;
+    private int _loads;
 
     /// <summary>A budget of arenas only. The memory of clients is not limited.</summary>
     /// <param name="limit">The bytes that arenas may take.</param>
-    public HeapBudget(long limit) => (_room, _mostOfClients, Limit) = (limit, long.MaxValue, limit);
+    public HeapBudget(long limit) => (_room, _mostOfClients) = (limit, long.MaxValue);
 
     /// <summary>A budget for a heap with a hard limit.</summary>
     /// <param name="heap">The limit of the heap.</param>
@@ -38,7 +39,6 @@ public sealed class HeapBudget
         _room = room;
         _mostOfClients = heap >> ClientShift;
         _leastOfClients = Math.Min(heap >> LeastClientShift, MostOfLeast);
-        Limit = room - _leastOfClients;
     }
 
     /// <summary>
@@ -50,7 +50,13 @@ public sealed class HeapBudget
         : new HeapBudget(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
 
     /// <summary>Bytes that arenas may take while clients take little.</summary>
-    public long Limit { get; }
+    public long Limit => Volatile.Read(ref _loads) == 0 ? _room - _leastOfClients : _room;
+
+    /// <summary>
+    /// Adds 1 when data begins to be loaded, and -1 when that ends. Meanwhile arenas may take the part of the clients too, because
+    /// the order of the work, and so the most memory that it takes, may differ from the first time.
+    /// </summary>
+    public void LoadsChanged(int by) => Interlocked.Add(ref _loads, by);
 
     /// <summary>Whether the memory of clients is limited.</summary>
     public bool LimitsClients => _mostOfClients != long.MaxValue;

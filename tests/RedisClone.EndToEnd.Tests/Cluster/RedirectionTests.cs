@@ -31,9 +31,10 @@ public sealed class RedirectionTests
     ];
 
     [Fact]
-    public void ASingleNodeAnswersAsRedisDoes()
+    public async Task ASingleNodeAnswersAsRedisDoes()
     {
-        using ServerProcess ours = ClusterOfNodes.Start('o'), redis = ClusterOfNodes.Start('r');
+        int metrics = Ports.Free();
+        using ServerProcess ours = ClusterOfNodes.Start('o', "--metrics-port", $"{metrics}"), redis = ClusterOfNodes.Start('r');
         using RespClient one = ours.Connect(), other = redis.Connect();
         foreach (RespClient client in new[] { one, other })
         {
@@ -42,6 +43,11 @@ public sealed class RedirectionTests
         }
         foreach (ServerProcess node in new[] { ours, redis })
             FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", node);
+        using var http = new HttpClient();
+        var ready = new Uri($"http://127.0.0.1:{metrics}/health/ready");
+        Assert.Equal("ready\n", await http.GetStringAsync(ready));
+        Assert.Contains("cluster_slots_ok:16384", ClusterOfNodes.Call(ours, "INFO", "cluster").Text, StringComparison.Ordinal);
+        AssertInvalidated(ours, one);
         foreach (string[] request in Requests)
         {
             // Redis 7.4 compares the slots of patterns; the oracle is older.
@@ -49,6 +55,27 @@ public sealed class RedirectionTests
             Assert.Equal($"{string.Join(' ', request)}: {other.Call(request)}", $"{string.Join(' ', request)}: {one.Call(request)}");
         }
         ours.AssertWell();
+        one.Expect("+OK", "CONFIG", "SET", "cluster-require-full-coverage", "yes");
+        FollowingTests.Until(() => ClusterOfNodes.Info(ours).Contains("cluster_state:fail", StringComparison.Ordinal), "the cluster is up", ours);
+        using HttpResponseMessage answer = await http.GetAsync(ready);
+        Assert.Equal("the cluster is down\n", await answer.Content.ReadAsStringAsync());
+    }
+
+    private static void AssertInvalidated(ServerProcess node, RespClient writer)
+    {
+        using RespClient cache = node.Connect();
+        cache.Call("HELLO", "3");
+        cache.Expect("+OK", "CLIENT", "TRACKING", "ON");
+        cache.Call("GET", "tracked");
+        writer.Expect("+OK", "SET", "tracked", "1");
+        FollowingTests.Until(
+            () =>
+            {
+                cache.Expect("+PONG", "PING");
+                return cache.Pushes.Count == 1;
+            }, "no invalidation", node);
+        Assert.Equal("invalidate", cache.Pushes.Dequeue().Items![0].Text);
+        writer.Expect(":1", "DEL", "tracked");
     }
 
     /// <summary>While a slot moves, present keys are served, absent ones are elsewhere, and some of both must be tried again.</summary>
@@ -73,6 +100,14 @@ public sealed class RedirectionTests
         to.Expect($"-MOVED {slot} 127.0.0.1:{owner.Port}", "GET", absent);
         to.Expect("+OK", "ASKING");
         to.Expect("-TRYAGAIN Multiple keys request during rehashing of slot", "MGET", key, absent);
+        // ASKING before a transaction has its effect on all of it.
+        to.Expect("+OK", "ASKING");
+        to.Expect("+OK", "MULTI");
+        to.Expect("+QUEUED", "SET", absent, "3");
+        to.Expect("+QUEUED", "GET", absent);
+        Assert.Equal("3", to.Call("EXEC").Items![1].Text);
+        to.Expect($"-MOVED {slot} 127.0.0.1:{owner.Port}", "GET", absent);
+        AssertGoneOnBothSides(owner, target);
         at.Expect($"-ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot.",
             "CLUSTER", "SETSLOT", slot, "NODE", ClusterOfNodes.NameOf(target));
         at.Expect("+OK", "MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "5000");
@@ -81,6 +116,25 @@ public sealed class RedirectionTests
         at.Expect($"-MOVED {slot} 127.0.0.1:{target.Port}", "GET", key);
         Assert.Equal(2, to.Call("MGET", key, absent).Items!.Length);
         to.Expect("$\"1\"", "GET", key);
+    }
+
+    /// <summary>A key that a client deletes while MIGRATE transfers it is not at the target either.</summary>
+    private static void AssertGoneOnBothSides(ServerProcess owner, ServerProcess target)
+    {
+        const string key = "{06S}large";
+        using RespClient at = owner.Connect(), migrating = owner.Connect(), to = target.Connect();
+        at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "STABLE");
+        for (int round = 0; round < 5; round++)
+        {
+            at.Expect("+OK", "SET", key, new string('v', 30_000_000));
+            migrating.Send("MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "20000");
+            Thread.Sleep(30 * round);
+            bool isDeleted = at.Call("DEL", key).Text == "1";
+            migrating.Read();
+            to.Expect("+OK", "ASKING");
+            to.Expect(isDeleted ? ":0" : ":1", "DEL", key);
+        }
+        at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "MIGRATING", ClusterOfNodes.NameOf(target));
     }
 
     /// <summary>A transaction is redirected as a whole, and a blocked client learns that its key has moved.</summary>

@@ -60,6 +60,24 @@ public sealed class HeapLimitTests
         foreach (int i in acknowledged) Assert.Equal(size, reader.Call("STRLEN", $"key:{i}").Integer);
     }
 
+    /// <summary>A replay frees the values that commands replace, as the server does: together they are twice as large as the heap.</summary>
+    [Fact]
+    public void ReplacedValuesAreFreedDuringAReplay()
+    {
+        const string limit = "export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER";
+        const string keep = Durable + " --save '' --auto-aof-rewrite-percentage 0";
+        using var server = new ShellServer($"{limit} > log", keep);
+        using (RespClient client = server.Connect())
+        {
+            for (int i = 0; i < 20; i++) client.Call(["RPUSH", "list", .. Enumerable.Repeat(new string('v', 20_000), 10)]);
+            for (int i = 0; i < 50; i++) client.Expect(":1", "COPY", "list", "copy", "REPLACE");
+        }
+        Assert.Equal(0, server.StopOrKill());
+        using var again = new ShellServer($"{limit} --dir {server.Folder} > log", keep);
+        using RespClient reader = again.Connect();
+        reader.Expect(":200", "LLEN", "copy");
+    }
+
     /// <summary>
     /// One client sets large values, of which the heap has room for a few. A value is held several times while its effect is
     /// written. The server refuses the command or executes it, and never ends.

@@ -70,7 +70,7 @@ internal sealed class CommandHost : IEffectSink
             ShardSet widened = default;
             if (_core.Executor.Run(ref context, ref started, ref widened) == Outcome.Widened)
             {
-                context = new CommandContext(_session, row, request, row.HashOfFirstKey(request), lane, widened) { Now = Now, CannotMove = true };
+                context = new CommandContext(_session, row, request, row.HashOfFirstKey(request, _core.Shards), lane, widened) { Now = Now, CannotMove = true };
                 _core.Executor.Run(ref context, ref started, ref widened);
             }
         }

@@ -1,12 +1,11 @@
-using System.Globalization;
 using System.Text;
+using RedisClone.Admin.Info;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
-using RedisClone.Storage.Memory;
 
 namespace RedisClone.Admin.Commands.Cluster;
 
@@ -43,43 +42,13 @@ internal static class ClusterReplies
         }
     }
 
-    public static void Info(ref CommandContext c, ClusterMember cluster) =>
-        c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(string.Concat(Lines(cluster).Select(static line => line + "\r\n"))));
-
-    private static IEnumerable<string> Lines(ClusterMember cluster)
+    public static void Info(ref CommandContext c, ClusterMember cluster)
     {
-        ClusterState state = cluster.State;
-        ClusterNode?[] owners = [.. Enumerable.Range(0, KeySlot.Count).Select(state.OwnerOf).Where(static owner => owner is not null)];
-        int failed = owners.Count(static owner => owner!.IsFailed), possibly = owners.Count(static owner => owner!.Has(NodeFlags.PossiblyFailed));
-        yield return $"cluster_state:{(state.IsOk ? "ok" : "fail")}";
-        yield return Line("cluster_slots_assigned", owners.Length);
-        yield return Line("cluster_slots_ok", owners.Length - failed - possibly);
-        yield return Line("cluster_slots_pfail", possibly);
-        yield return Line("cluster_slots_fail", failed);
-        yield return Line("cluster_known_nodes", state.All.Length);
-        yield return Line("cluster_size", state.Size);
-        yield return Line("cluster_current_epoch", (long)state.CurrentEpoch);
-        yield return Line("cluster_my_epoch", (long)state.Myself.Leader.ConfigEpoch);
-        foreach (string line in Messages("sent", cluster.Bus.SentOf)) yield return line;
-        foreach (string line in Messages("received", cluster.Bus.ReceivedOf)) yield return line;
-        yield return Line("total_cluster_links_buffer_limit_exceeded", cluster.Bus.OverLimit);
-        yield return Line("cluster_links_refused", cluster.Bus.Refused);
+        var text = new InfoWriter();
+        var reading = new ServerReading(c.Server);
+        foreach (InfoRow row in ClusterInfo.State) row.Write(reading, text);
+        c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text.ToString()));
     }
-
-    private static IEnumerable<string> Messages(string direction, Func<int, long> count)
-    {
-        long total = 0;
-        for (int type = 0; type < MessageTypes.Count; type++)
-        {
-            long messages = count(type);
-            if (messages == 0) continue;
-            total += messages;
-            yield return Line($"cluster_stats_messages_{MessageTypes.NameOf(type)}_{direction}", messages);
-        }
-        yield return Line($"cluster_stats_messages_{direction}", total);
-    }
-
-    private static string Line(string name, long value) => string.Create(CultureInfo.InvariantCulture, $"{name}:{value}");
 
     public static void Links(ref CommandContext c, ClusterMember cluster)
     {

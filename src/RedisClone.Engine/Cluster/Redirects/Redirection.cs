@@ -30,7 +30,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         int slot = -1;
         bool isServed = true;
         if (row.Handler != TransactionCommands.ExecHandler) isServed = AreServed(row, c.Args, ref slot);
-        else if (c.Session.Transaction is not { HasFailedToQueue: false } queue) return null;
+        else if (c.Session.Transaction is not { NeedsShards: true } queue) return null;
         else
             foreach (Transaction.Queued queued in queue) isServed = isServed && AreServed(queued.Row, queued.Request, ref slot);
         return isServed ? null : RefuseUnserved(ref c);

@@ -2,7 +2,6 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Scripting;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
-using RedisClone.Storage.Memory;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
 
@@ -111,7 +110,7 @@ internal static class ScriptCommands
         if (script is not { KeepsToKeys: true } || session.Transaction is not null) return shards.All;
         if (!RedisNumber.TryParseInt64(request[2], out long keys) || keys < 1 || keys > request.Count - 3) return shards.All;
         var set = default(ShardSet);
-        for (int i = 3; i < 3 + keys; i++) set.Add(shards.IndexOf(KeyHash.Of(request[i])));
+        for (int i = 3; i < 3 + keys; i++) set.Add(shards.IndexOf(shards.HashOf(request[i])));
         return set;
     }
 

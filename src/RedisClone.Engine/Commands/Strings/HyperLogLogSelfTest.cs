@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Globalization;
 using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 using RedisClone.Storage.Values.Strings;
 
 namespace RedisClone.Engine.Commands.Strings;
@@ -55,5 +54,5 @@ internal static class HyperLogLogSelfTest
         HyperLogLog.Create(keyspace, ref entry, key);
     }
 
-    private static Entry Find(Keyspace keyspace, ReadOnlySpan<byte> key) => keyspace.Find(key, KeyHash.Of(key));
+    private static Entry Find(Keyspace keyspace, ReadOnlySpan<byte> key) => keyspace.Find(key, keyspace.Store.HashOf(key));
 }

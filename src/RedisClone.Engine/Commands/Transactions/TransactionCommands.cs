@@ -40,7 +40,7 @@ internal static class TransactionCommands
             c.Fail("ERR MULTI calls can not be nested");
             return;
         }
-        c.Session.Transaction = new Transaction(c.Clients.Commands);
+        c.Session.Transaction = new Transaction(c.Clients.Commands) { IsAsking = c.Session.IsAsking };
         c.Reply.Ok();
     }
 
@@ -196,7 +196,7 @@ internal static class TransactionCommands
     private static ShardSet ShardsOfExec(in Request request, Session session)
     {
         ShardSet set = ShardsOfWatch(request, session);
-        if (session.Transaction is not { HasFailedToQueue: false } transaction) return set;
+        if (session.Transaction is not { NeedsShards: true } transaction) return set;
         foreach (Transaction.Queued queued in transaction) set.Add(Router.ShardsOf(session.Server, session, queued.Row, queued.Request));
         return set;
     }
