@@ -1,6 +1,7 @@
 using System.Collections.Frozen;
 using System.Globalization;
 using System.Net;
+using System.Text.RegularExpressions;
 using RedisClone.Configuration;
 
 namespace RedisClone.Server.Support;
@@ -28,25 +29,36 @@ internal sealed class BundleMask(ServerConfig? config)
             .Select(parameter => parameter.GetText(config)).Where(static secret => secret.Length >= ShortestSecret),
     ];
 
+    private readonly string[] _hosts = config is null ? [] :
+    [
+        .. new[] { config.ReplicaOf?.Host, config.ReplicaAnnounceIp, config.ClusterAnnounceIp, config.ClusterAnnounceHostname }
+            .OfType<string>().Where(static host => host.Length > 0 && !IsLoopback(host)).Distinct(),
+    ];
+
     /// <summary>An address with its port: the label of the address, and the port.</summary>
     public string Address(string endPoint)
     {
         if (endPoint.Length == 0) return "";
         if (!IPEndPoint.TryParse(endPoint, out IPEndPoint? address)) return Label("path", endPoint);
-        string host = IPAddress.IsLoopback(address.Address) ? "loopback" : Label("address", address.Address.ToString());
-        return string.Create(CultureInfo.InvariantCulture, $"{host}:{address.Port}");
+        return string.Create(CultureInfo.InvariantCulture, $"{Host(address.Address.ToString())}:{address.Port}");
     }
+
+    /// <summary>The label of an address or of a host's name.</summary>
+    public string Host(string host) => IsLoopback(host) ? "loopback" : Label("address", host);
 
     public string Name(string name) => name.Length == 0 ? "" : Label("name", name);
 
     public static bool IsKnownCode(string code) => KnownCodes.Contains(code);
 
-    /// <summary>Replaces the values of secret parameters, in case that another text quotes one.</summary>
+    /// <summary>Replaces the values of secret parameters, in case that another text quotes one, and the hosts in the configuration.</summary>
     public string WithoutSecrets(string text)
     {
         foreach (string secret in _secrets) text = text.Replace(secret, "(hidden)", StringComparison.Ordinal);
+        foreach (string host in _hosts) text = Regex.Replace(text, $@"(?<![\w.-]){Regex.Escape(host)}(?![\w-])", Host(host));
         return text;
     }
+
+    private static bool IsLoopback(string host) => host == "localhost" || IPAddress.TryParse(host, out IPAddress? address) && IPAddress.IsLoopback(address);
 
     private string Label(string kind, string text)
     {

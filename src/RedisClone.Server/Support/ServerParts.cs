@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.Json;
+using System.Text.RegularExpressions;
 using RedisClone.Admin.Commands;
 using RedisClone.Admin.History;
 using RedisClone.Admin.Info;
@@ -17,7 +18,7 @@ using RedisClone.Engine.Metrics;
 namespace RedisClone.Server.Support;
 
 /// <summary>The parts of a bundle that the server itself knows.</summary>
-internal sealed class ServerParts(ServerCore server, FigureHistory history, LogTail log, BundleMask mask)
+internal sealed partial class ServerParts(ServerCore server, FigureHistory history, LogTail log, BundleMask mask)
 {
     public IEnumerable<BundlePart> All =>
     [
@@ -57,14 +58,19 @@ internal sealed class ServerParts(ServerCore server, FigureHistory history, LogT
 
         """);
 
-    /// <summary>A script can raise an error with any first word, so only the codes of the server are shown.</summary>
-    private string Info() => string.Join('\n', InfoReport.Write(server, ["everything", "debug"]).Split("\r\n").Select(static line =>
+    /// <summary>
+    /// A script can raise an error with any first word, so only the codes of the server are shown. The addresses of replicas get labels.
+    /// </summary>
+    private string Info() => string.Join('\n', InfoReport.Write(server, ["everything", "debug"]).Split("\r\n").Select(line =>
     {
         const string prefix = "errorstat_";
         int colon = line.IndexOf(':', StringComparison.Ordinal);
         bool isHidden = line.StartsWith(prefix, StringComparison.Ordinal) && !BundleMask.IsKnownCode(line[prefix.Length..colon]);
-        return isHidden ? prefix + "(hidden)" + line[colon..] : line;
+        return isHidden ? prefix + "(hidden)" + line[colon..] : ReplicaLine().Replace(line, match => match.Groups[1].Value + mask.Host(match.Groups[2].Value));
     }));
+
+    [GeneratedRegex(@"^(slave\d+:ip=)([^,]+)")]
+    private static partial Regex ReplicaLine();
 
     private string History(int seconds)
     {
