@@ -1,3 +1,4 @@
+using RedisClone.Engine.Shards;
 using RedisClone.Memory;
 
 namespace RedisClone.Engine;
@@ -59,6 +60,12 @@ internal static class Limits
     /// limit.
     /// </summary>
     public static readonly long ReplicaBacklog = HeapLimit.Part(16, long.MaxValue);
+
+    /// <summary>
+    /// The number of shards that <c>shards 0</c> exceeds never: one for each 16 MB of a heap with a limit. A chunk of memory belongs
+    /// to one shard, so many shards with little data would waste much of a small heap.
+    /// </summary>
+    public static readonly int MostShards = (int)HeapLimit.Part(16 << 20, ShardSet.MaxShards);
 
     /// <summary>Bytes reserved for handling a failed allocation.</summary>
     public const int FailureReserve = 8 << 20;

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Numerics;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
@@ -279,7 +280,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
     private static int ShardCount(ServerConfig config)
     {
         if (config.Shards > 0) return config.Shards;
-        int wanted = Environment.ProcessorCount * 16;
-        return Math.Clamp((int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)wanted), 16, ShardSet.MaxShards);
+        int wanted = Math.Min(Environment.ProcessorCount * 16, Limits.MostShards);
+        return Math.Clamp((int)BitOperations.RoundUpToPowerOf2((uint)wanted), 4, ShardSet.MaxShards);
     }
 }

@@ -14,6 +14,9 @@ public sealed class ShardStore
 {
     private readonly Keyspace?[] _databases;
     private readonly FreeQueue _abandoned;
+    /// <summary>Buckets or blocks of deleted data, and pages, that a command frees in one slice while little memory is left.</summary>
+    private const int BucketsOfRoom = 1024, PagesOfRoom = 4096;
+
     private readonly Compactor _compactor;
 
     private readonly int _slots;
@@ -164,6 +167,27 @@ public sealed class ShardStore
     /// Frees a slice of about <paramref name="buckets"/> buckets of abandoned data. Returns true when nothing is left.
     /// </summary>
     public bool FreeAbandoned(int buckets) => _abandoned.Free(buckets);
+
+    /// <summary>
+    /// Frees what commands have abandoned, and returns free pages, while <paramref name="budget"/> has little room beside these
+    /// bytes: a slice if it is low, and everything if it is short. Returns whether the budget has room.
+    /// </summary>
+    public bool MakeRoom(HeapBudget budget, int bytes)
+    {
+        if (IsFreeing && budget.IsLowFor(bytes))
+        {
+            FreeAbandoned(BucketsOfRoom);
+            Arena.Trim(pages: PagesOfRoom);
+        }
+        if (!budget.IsShortFor(bytes)) return true;
+        while (IsFreeing && budget.IsShortFor(bytes))
+        {
+            FreeAbandoned(BucketsOfRoom);
+            Arena.Trim(pages: PagesOfRoom);
+        }
+        if (budget.IsShortFor(bytes)) Arena.TrimAll();
+        return !budget.IsShortFor(bytes);
+    }
 
     /// <summary>
     /// Compacts about <paramref name="buckets"/> buckets if little data occupies much memory. Returns true while there is such

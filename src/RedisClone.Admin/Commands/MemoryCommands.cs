@@ -57,18 +57,18 @@ internal static class MemoryCommands
 
     private static void Purge(ref CommandContext c)
     {
-        for (int i = 0; i < c.Server.Shards.Count; i++) c.Server.Shards[i].Store.Arena.Trim();
+        for (int i = 0; i < c.Server.Shards.Count; i++) c.Server.Shards[i].Store.Arena.TrimAll();
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
         c.Reply.Ok();
     }
 
     private static void MallocStats(ref CommandContext c)
     {
-        var text = new StringBuilder("shard        used    reserved     buffers\n");
+        var text = new StringBuilder("shard        used    reserved       taken     buffers\n");
         for (int i = 0; i < c.Server.Shards.Count; i++)
         {
             Storage.Memory.Arena arena = c.Server.Shards[i].Store.Arena;
-            text.Append(CultureInfo.InvariantCulture, $"{i,5} {arena.BytesUsed,11} {arena.BytesReserved,11} {arena.LiveBuffers,11}\n");
+            text.Append(CultureInfo.InvariantCulture, $"{i,5} {arena.BytesUsed,11} {arena.BytesReserved,11} {arena.BytesTaken,11} {arena.LiveBuffers,11}\n");
         }
         c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text.ToString()));
     }

@@ -9,6 +9,7 @@ using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Execution;
 
@@ -313,11 +314,25 @@ internal sealed class Executor(ServerCore server)
     {
         // What the primary has done is done here too. If the memory does not suffice, the allocation fails.
         if (c.Session.IsPrimary) return null;
+        bool hasRoom = !server.Shards.Budget.IsLowFor(c.Args.WireLength) || MakeRoom(ref c);
         if (server.Failures.IsShortOfMemory) return Errors.AllocationFailed;
         if (c.Row.Has(CommandFlags.Grows))
             return server.ClientMemory.IsHeldMuch || server.ClientMemory.IsFull ? Errors.AllocationFailed : null;
-        if (server.Shards.Budget.IsShortFor(c.Args.WireLength)) return Errors.AllocationFailed;
+        if (!hasRoom) return Errors.AllocationFailed;
         return server.Shards.IsAnyNearlyFull && IsNearlyFull(ref c) ? Errors.ShardFull : null;
+    }
+
+    /// <summary>
+    /// Frees deleted data of the shards that the command may write to while little memory is left. Commands can delete data
+    /// faster than the background work frees it. Returns whether there is room for the command.
+    /// </summary>
+    private bool MakeRoom(ref CommandContext c)
+    {
+        HeapBudget budget = server.Shards.Budget;
+        if (c.Row.HasSingleKey) return server.Shards.Of(c.HashOf(c.Row.FirstKey)).Store.MakeRoom(budget, c.Args.WireLength);
+        for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1))
+            server.Shards[i].Store.MakeRoom(budget, c.Args.WireLength);
+        return !budget.IsShortFor(c.Args.WireLength);
     }
 
     /// <summary>Whether a shard that the command may write to is nearly full.</summary>

@@ -111,7 +111,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
             if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
-            bool isShort = _server.Failures.IsReserveOut;
+            bool isShort = _server.Failures.IsReserveOut || _server.Shards.Budget.IsShortFor(0);
             if ((trim || isShort) && !shard.Store.Arena.IsTrimming)
                 shard.Store.Arena.Trim(isShort ? 0 : Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
         }

@@ -35,6 +35,9 @@ public sealed partial class Arena
     /// </summary>
     public bool IsNearlyFull { get; private set; }
 
+    /// <summary>Bytes of all chunks and dedicated buffers, free pages included. They count towards the budget.</summary>
+    public long BytesTaken => _taken;
+
     /// <summary>
     /// A change of several steps began and did not end: an exception interrupted it and left a structure that must not be used. A
     /// failed allocation never causes this.

@@ -31,6 +31,13 @@ public sealed partial class Arena
         return true;
     }
 
+    /// <summary>Returns all free pages at once, and drops all empty chunks.</summary>
+    public void TrimAll()
+    {
+        _trimAt = 0;
+        Trim();
+    }
+
     private void DropEmptySlabs()
     {
         foreach (ref int kept in _empty.AsSpan())

@@ -12,6 +12,7 @@ public sealed class HeapBudget
 {
     private const long LeastReserve = 24 << 20;
     private const int ReserveShift = 4;
+    private const int LowShift = 2;
 
     /// <summary>The clients may take this part of the heap: a quarter.</summary>
     private const int ClientShift = 2;
@@ -75,6 +76,11 @@ public sealed class HeapBudget
     /// reserved for commands that need memory to complete.
     /// </summary>
     public bool IsShortFor(int bytes) => Left < (Limit >> ReserveShift) + bytes;
+
+    /// <summary>
+    /// Less than a quarter is left beside these bytes, so what was deleted is freed faster than in the background.
+    /// </summary>
+    public bool IsLowFor(int bytes) => Left < (Limit >> LowShift) + bytes;
 
     /// <summary>
     /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. A

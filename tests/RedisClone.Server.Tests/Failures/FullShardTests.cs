@@ -50,6 +50,31 @@ public sealed class FullShardTests
         Assert.Equal($"{keys / 2 + 1}", _host.Call("DBSIZE"));
     }
 
+    /// <summary>Without the background work, commands free what they and others have deleted when memory becomes short.</summary>
+    [Theory]
+    [InlineData("COPY", "list", "copy", "REPLACE")]
+    [InlineData("EVAL", "return redis.call('COPY', KEYS[1], KEYS[2], 'REPLACE')", "2", "list", "copy")]
+    public void DeletedValuesAreFreedWhenMemoryIsShort(params string[] command)
+    {
+        _host.Core.Shards.Restrict(new HeapBudget(32 << 20));
+        for (int i = 0; i < 20; i++) _host.Call(["RPUSH", "list", .. Enumerable.Repeat(new string('v', 20_000), 10)]);
+        for (int i = 0; i < 50; i++) Assert.Equal("1", _host.Call(command));
+        Assert.Equal("200", _host.Call("LLEN", "copy"));
+    }
+
+    [Fact]
+    public void PurgeReturnsAllFreePages()
+    {
+        _host.Core.Shards.Restrict(new HeapBudget(64 << 20));
+        for (int i = 0; i < 100; i++) _host.Call("SET", $"key:{i}", new string('x', 100_000));
+        for (int i = 0; i < 100; i++) _host.Call("DEL", $"key:{i}");
+        Assert.NotEqual(0, Taken());
+        Assert.Equal("OK", _host.Call("MEMORY", "PURGE"));
+        Assert.Equal(0, Taken());
+
+        long Taken() => Enumerable.Range(0, _host.Core.Shards.Count).Sum(i => _host.Core.Shards[i].Store.Arena.BytesTaken);
+    }
+
     /// <summary>Watched keys are an example of memory that clients hold without any data.</summary>
     [Fact]
     public void MemoryOfNamesThatClientsHoldIsLimited()
