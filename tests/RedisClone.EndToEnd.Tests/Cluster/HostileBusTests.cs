@@ -31,6 +31,33 @@ public sealed class HostileBusTests
         server.AssertWell();
     }
 
+    /// <summary>Pings, pongs and meetings with the node's own name, the highest epoch, another role and all slots.</summary>
+    [Fact]
+    public void MessagesInTheNodesOwnNameChangeNothing()
+    {
+        int busPort = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--cluster-enabled", "yes", "--cluster-port", $"{busPort}", "--cluster-announce-ip", "127.0.0.1");
+        string before = ClusterOfNodes.Call(server, "CLUSTER", "NODES").Text!, name = ClusterOfNodes.NameOf(server);
+        for (byte type = 0; type < 3; type++)
+        {
+            byte[] forged = new byte[2256];
+            "RCmb"u8.CopyTo(forged);
+            new byte[] { 0, 0, 8, 208, 0, 1, 0, 0, 0, type, 0, 0 }.CopyTo(forged, 4);
+            forged.AsSpan(16, 16).Fill(0xFF);                              // the epochs
+            System.Text.Encoding.ASCII.GetBytes(name).CopyTo(forged, 40);
+            forged.AsSpan(80, 2048).Fill(0xFF);                            // the slots
+            System.Text.Encoding.ASCII.GetBytes(new string('a', 40)).CopyTo(forged, 2128);
+            forged[2251] = 2;                                              // a replica
+            using Socket socket = Connect(busPort);
+            Send(socket, forged);
+            // The node answers all but a pong.
+            if (type != 1) Assert.NotEqual(0, socket.Receive(new byte[1]));
+        }
+        Assert.Equal(before, ClusterOfNodes.Call(server, "CLUSTER", "NODES").Text);
+        Assert.Contains("cluster_current_epoch:0", ClusterOfNodes.Info(server), StringComparison.Ordinal);
+        server.AssertWell();
+    }
+
     [Fact]
     public void TwoNodesOnOneDirectoryAreRefused()
     {

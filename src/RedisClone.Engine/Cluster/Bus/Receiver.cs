@@ -33,10 +33,11 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
     {
         long now = ServerCore.UnixMilliseconds();
         ClusterNode? sender = SenderOf(link, message);
+        bool isOwn = sender == Myself;
         if (sender is not null) sender.DataReceived = now;
-        if (sender is { IsInHandshake: false }) NoteEpochs(sender, message, now);
+        if (sender is { IsInHandshake: false } && !isOwn) NoteEpochs(sender, message, now);
         if (message.IsPing) return TakePing(link, message, sender, now);
-        if (sender is null) return true;
+        if (sender is null || isOwn) return true;
         switch (message.Type)
         {
             case MessageType.Fail:
@@ -89,6 +90,8 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
             cluster.Bus.SendPing(link, MessageType.Pong);
         }
         if (!link.IsInbound && !CheckName(link, message, sender)) return false;
+        // Another process that has this node's name cannot tell this node its role, its slots or its epoch.
+        if (sender == Myself) return true;
         if (sender is not null)
         {
             sender.Flags = sender.Flags & ~NodeFlags.NoFailover | message.Flags & NodeFlags.NoFailover;
