@@ -33,7 +33,7 @@ internal sealed partial class ConfigTable
         Text("cluster-announce-human-nodename", null, static c => ref c.ClusterAnnounceHumanNodename, "Name of the node in logs."),
         Choice("cluster-preferred-endpoint-type", ClusterEndpointType.Ip, ConfigChoices.ClusterEndpointType, static c => ref c.ClusterPreferredEndpointType,
             "Kind of address in redirections of clients."),
-        Bool("cluster-slot-stats-enabled", false, "Count the use of each slot.", flags: TunesNothing),
+        Bool("cluster-slot-stats-enabled", false, static c => ref c.ClusterSlotStatsEnabled, "Count the use of each slot for CLUSTER SLOT-STATS."),
         Int("cluster-compatibility-sample-ratio", 0, 0, 100,
             "Percentage of commands checked for compatibility with a cluster.", flags: TunesNothing),
         Bytes("cluster-slot-migration-handoff-max-lag-bytes", 1048576, 0,

@@ -177,6 +177,7 @@ internal sealed class ServerConfig
     public bool ClusterRequireFullCoverage;
     public bool ClusterAllowReadsWhenDown;
     public bool ClusterAllowPubSubShardWhenDown;
+    public bool ClusterSlotStatsEnabled;
     public long ClusterLinkSendbufLimit;
     public string ClusterAnnounceIp = "";
     public int ClusterAnnouncePort;

@@ -74,6 +74,7 @@ internal static class ConfigCommands
         c.Server.Statistics.Reset();
         c.Server.Sampler.Reset();
         c.Server.Replicas.ResetCounts();
+        c.Server.Cluster?.Use?.Reset();
         c.Reply.Ok();
     }
 

@@ -25,6 +25,7 @@ internal sealed class ClusterMember : IDisposable
     private readonly ClusterHealth _health;
     private readonly ClusterCron _cron;
     private readonly RoleKeeper _role;
+    private readonly SlotUse _use = new();
     private Timer? _timer;
     private int _cronRuns;              // 1 while a thread runs the periodic work
 
@@ -65,6 +66,9 @@ internal sealed class ClusterMember : IDisposable
     public Redirection Redirection { get; }
 
     public ServedSlots Served { get; } = new();
+
+    /// <summary>What the commands on each slot cost; null if that is not counted.</summary>
+    public SlotUse? Use => _server.Config.ClusterSlotStatsEnabled ? _use : null;
 
     /// <summary>Whether the data is loaded and the bus speaks.</summary>
     public bool HasBegun { get; private set; }
@@ -325,6 +329,7 @@ internal sealed class ClusterMember : IDisposable
     /// <summary>Lets commands see the change, and blocked clients whose keys moved learn of it.</summary>
     private void PublishSlots(bool mayGain)
     {
+        Use?.KeepOwned(State);
         if (!Served.Update(State, mayGain)) return;
         foreach (Session session in _server.Sessions.Unordered)
             if (session.Waiter is { Keys.Count: > 0 } waiter) waiter.Wake(WakeReason.Again);

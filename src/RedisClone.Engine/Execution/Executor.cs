@@ -247,7 +247,8 @@ internal sealed class Executor(ServerCore server)
         int effectsBefore = lane.Effects.Commands;
         long changesBefore = server.Failures.ChangesOf(ref c);
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
-        long replied = watching is null ? 0 : c.Reply.BytesWritten;
+        SlotUse? use = session.Connection is null ? null : server.Cluster?.Use;
+        long replied = watching is null && use is null ? 0 : c.Reply.BytesWritten;
         try
         {
             row.Handler!(ref c);
@@ -281,6 +282,7 @@ internal sealed class Executor(ServerCore server)
         if (ticks >= server.Latency.Threshold && session.Connection is not null)
             server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
         watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
+        use?.Note(c, ticks, c.Reply.BytesWritten - replied);
         return Outcome.Done;
     }
 

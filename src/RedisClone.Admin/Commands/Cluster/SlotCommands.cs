@@ -155,5 +155,5 @@ internal static class SlotCommands
         c.Reply.Ok();
     }
 
-    private static int Slot(ref CommandContext c, int argument) => (int)c.Int64(argument, 0, KeySlot.Count - 1, "ERR Invalid or out of range slot");
+    internal static int Slot(ref CommandContext c, int argument) => (int)c.Int64(argument, 0, KeySlot.Count - 1, "ERR Invalid or out of range slot");
 }
