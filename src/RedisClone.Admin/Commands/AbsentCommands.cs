@@ -8,7 +8,6 @@ internal static class AbsentCommands
 {
     public static readonly (string Names, string From, string Why)[] Rows =
     [
-        ("`CLUSTER MIGRATION`", "Redis 8.4", "`redis-cli --cluster reshard`, which uses `MIGRATE`"),
         ("`SENTINEL`", "Redis", "none: for the program redis-sentinel"),
         ("`SFLUSH`", "Redis 8", "none: for slots of a cluster"),
         ("`AR…` (arrays)", "Redis 8.10", "none: this server does not have the type"),

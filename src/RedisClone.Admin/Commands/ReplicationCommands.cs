@@ -140,7 +140,7 @@ internal static class ReplicationCommands
 
     private static void Sync(ref CommandContext c)
     {
-        if (!c.Session.IsReplica && CanFeed(ref c)) c.Server.Replicas.Admit(c.Session.Connection!.AsReplica());
+        if (!c.Session.IsReplica && CanFeed(ref c)) c.Server.Replicas.Admit(Replica(ref c));
     }
 
     /// <summary>Continues the stream for a replica that knows it up to an offset, or else sends all data first.</summary>
@@ -148,7 +148,7 @@ internal static class ReplicationCommands
     {
         long next = c.Int64(2);
         if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
-        Replica replica = c.Session.Connection!.AsReplica();
+        Replica replica = Replica(ref c);
         if (c.Server.Role.Primary is { } primary && replica.IsAt(primary.Host, primary.Port))
         {
             c.Fail("NOMASTERLINK Can't SYNC with my own master");
@@ -177,6 +177,9 @@ internal static class ReplicationCommands
         return true;
     }
 
+    /// <summary>The client as a replica of this server.</summary>
+    private static Replica Replica(ref CommandContext c) => c.Session.Connection!.AsReplica(c.Server.Replicas.Stream);
+
     /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
     private static bool CanFeed(ref CommandContext c) =>
         (!c.Server.Failover.IsOn || c.Fail("NOMASTERLINK Can't SYNC while failing over")) &&
@@ -198,14 +201,14 @@ internal static class ReplicationCommands
             }
             // GETACK asks a replica for its offset. A primary sends it in the stream, not to this connection.
             if (c.Is(i, "getack"u8)) return;
-            if (c.Is(i, "listening-port"u8)) c.Session.Connection!.AsReplica().ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
+            if (c.Is(i, "listening-port"u8)) Replica(ref c).ListeningPort = (int)c.Int64(i + 1, 0, ushort.MaxValue, Errors.NotInteger);
             else if (c.Is(i, "ip-address"u8)) TakeAddress(ref c, i + 1);
             else if (c.Is(i, "rdb-only"u8))
-                c.Session.Connection!.AsReplica().OnlySnapshot =
+                Replica(ref c).OnlySnapshot =
                     c.Int64(i + 1, 0, 1, "ERR value is out of range, value must between 0 and 1") == 1;
-            else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) c.Session.Connection!.AsReplica().OnlyFunctions = true;
+            else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) Replica(ref c).OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
-            else if (c.Is(i, "capa"u8) && c.Is(i + 1, "psync2"u8)) c.Session.Connection!.AsReplica().KnowsHistories = true;
+            else if (c.Is(i, "capa"u8) && c.Is(i + 1, "psync2"u8)) Replica(ref c).KnowsHistories = true;
             // The other capabilities and the version of a replica do not change the data that it receives.
             else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
         }
@@ -221,7 +224,7 @@ internal static class ReplicationCommands
         if (address.Length > Limits.HostName) c.Fail($"ERR REPLCONF ip-address provided by replica instance is too long: {address.Length} bytes");
         else if (address.ContainsAnyExcept(HostCharacters)) c.Fail("ERR REPLCONF ip-address provided by replica instance is " +
             "not a host");
-        else c.Session.Connection!.AsReplica().Address = c.Text(argument);
+        else Replica(ref c).Address = c.Text(argument);
     }
 
     /// <summary>

@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedisClone.Engine;
+using RedisClone.Engine.Cluster;
 using static RedisClone.Admin.Info.Metric;
 
 namespace RedisClone.Admin.Info;
@@ -38,7 +39,8 @@ internal sealed record DatabaseReading(string Name, long Keys, long Expiring, lo
                 expiring += keyspace.ExpiringCount;
                 withFields += keyspace.ExpiringHashCount;
             }
-            if (keys == 0) continue;
+            if (database == 0) keys -= SlotKeys.CountForeign(server);
+            if (keys <= 0) continue;
             string name = string.Create(CultureInfo.InvariantCulture, $"db{database}");
             all.Add(new DatabaseReading(name, keys, expiring, expiring > 0 ? server.TtlAverages.Of(database) : 0, withFields));
         }

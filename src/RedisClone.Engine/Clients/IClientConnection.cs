@@ -88,6 +88,6 @@ internal interface IClientConnection : IMessageTarget, IThreadPoolWorkItem
     /// </summary>
     void Reconsider();
 
-    /// <summary>Makes the client a replica. Its unread output stays in the stream, which all replicas share.</summary>
-    Replica AsReplica();
+    /// <summary>Makes the client a replica of a stream. Its unread output stays in the stream, which all its replicas share.</summary>
+    Replica AsReplica(ReplicationStream stream);
 }

@@ -6,6 +6,7 @@ using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.Failover;
 using RedisClone.Engine.Cluster.Health;
 using RedisClone.Engine.Cluster.Redirects;
+using RedisClone.Engine.Cluster.SlotMigration;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
@@ -35,6 +36,9 @@ internal sealed class ClusterMember : IDisposable
         _file = new NodesFile(server);
         State = new ClusterState(NewMyself());
         Bus = new ClusterBus(server, this);
+        Claims = new SlotClaims(server, this);
+        Migrations = new SlotMigrations(server, this);
+        Drop = new SlotDrop(server, this);
         Failures = new FailureReports(server, this);
         Votes = new Votes(server, this);
         Election = new Election(server, this);
@@ -52,6 +56,15 @@ internal sealed class ClusterMember : IDisposable
     public ClusterState State { get; private set; }
 
     public ClusterBus Bus { get; }
+
+    public SlotClaims Claims { get; }
+
+    public SlotMigrations Migrations { get; }
+
+    public SlotDrop Drop { get; }
+
+    /// <summary>Whether no write runs, because slots are about to change their owner. A write that was admitted before waits.</summary>
+    public bool HoldsWrites => ManualFailover.HoldsWrites || Migrations.HoldsWrites;
 
     public FailureReports Failures { get; }
 
@@ -98,7 +111,11 @@ internal sealed class ClusterMember : IDisposable
     {
         lock (Gate)
         {
-            if (State.Myself.IsPrimary) ClaimSlotsOfData();
+            if (State.Myself.IsPrimary)
+            {
+                ClaimSlotsOfData();
+                DropForeignKeys();
+            }
             HasBegun = true;
             State.Later(Pending.Health);
             Finish();
@@ -126,6 +143,7 @@ internal sealed class ClusterMember : IDisposable
         pending |= State.Pending;
         if ((pending & Pending.Health) != 0) _health.Update(now);
         if (State.SlotsChanged) PublishSlots(mayGain: false);
+        Migrations.Look();
         if ((pending & Pending.Save) != 0) Save((pending & Pending.Flush) != 0);
         State.Pending &= Pending.Election;
         if (State.SlotsChanged) PublishSlots(mayGain: true);
@@ -242,6 +260,7 @@ internal sealed class ClusterMember : IDisposable
         State.MoveAll(former, State.Myself);
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
         ManualFailover.Reset();
+        DropForeignKeys();
         Finish();
         Bus.BroadcastPong();
     }
@@ -280,48 +299,25 @@ internal sealed class ClusterMember : IDisposable
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
     }
 
-    /// <summary>Removes the keys of slots that another node has taken over.</summary>
-    public void DropKeysOf(IReadOnlyCollection<int> slots)
+    /// <summary>Removes the keys of slots that another node serves: a takeover or an import ended with the process, or with the former primary.</summary>
+    private void DropForeignKeys()
     {
-        _server.Log.LogInformation("Keys of {Count} slots that another node serves now are removed.", slots.Count);
-        ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.DropKeys(state.Slots), (Self: this, Slots: slots), preferLocal: false);
+        var foreign = new SlotSet();
+        foreach (int slot in SlotKeys.Occupied(_server))
+            if (State.IsForeign(slot)) foreign.Add(slot);
+        if (foreign.Count == 0) return;
+        _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", foreign.Count);
+        Drop.Start(foreign);
     }
 
-    private void DropKeys(IReadOnlyCollection<int> slots)
-    {
-        try
-        {
-            var dropped = new SlotSet();
-            foreach (int slot in slots) dropped.Add(slot);
-            new HeldAction(_server.Shards, () =>
-            {
-                // A slot may have come back meanwhile.
-                lock (Gate)
-                    foreach (int slot in slots)
-                        if (State.OwnerOf(slot) == State.Myself.Leader || State.Importing[slot] is not null) dropped.Remove(slot);
-                SlotKeys.Remove(_server, dropped);
-            }).RunAndWait();
-        }
-        catch (Exception bug)
-        {
-            _server.Failures.WorkFailed("Keys of lost slots could not be removed", bug);
-        }
-    }
-
-    /// <summary>
-    /// Keys of a slot without an owner give the slot to this node. Keys of a slot of another node mark it as an import, so that an
-    /// operator can move them.
-    /// </summary>
+    /// <summary>Keys of a slot without an owner give the slot to this node.</summary>
     private void ClaimSlotsOfData()
     {
         foreach (int slot in SlotKeys.Occupied(_server))
         {
-            ClusterNode? owner = State.OwnerOf(slot);
-            if (owner == State.Myself || State.Importing[slot] is not null) continue;
-            if (owner is null) State.Assign(slot, State.Myself);
-            else State.Importing[slot] = owner;
-            string what = owner is null ? "unassigned. Taking it" : "assigned to another node. Importing it";
-            _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is {Owner}.", slot, what);
+            if (State.OwnerOf(slot) is not null || State.Importing[slot] is not null) continue;
+            State.Assign(slot, State.Myself);
+            _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is unassigned. Taking it.", slot);
             State.Later(Pending.Save | Pending.Flush);
         }
     }

@@ -1,4 +1,3 @@
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Storage;
@@ -29,26 +28,31 @@ internal static class SlotKeys
             if (Count(server, slot) > 0) yield return slot;
     }
 
-    /// <summary>Removes all keys of some slots. Each removal is a unit of effects.</summary>
-    public static void Remove(ServerCore server, SlotSet slots)
+    /// <summary>The number of keys that clients do not see, because another node serves their slots.</summary>
+    public static long CountForeign(ServerCore server)
+    {
+        long count = 0;
+        if (server.Cluster is not { } cluster) return 0;
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+            if (cluster.Served.IsForeign(slot)) count += Count(server, slot);
+        return count;
+    }
+
+    /// <summary>Removes up to <paramref name="most"/> keys of a slot, each as a unit of effects. Returns whether more are left.</summary>
+    public static bool Remove(ServerCore server, int slot, int most)
     {
         Lane lane = server.Lanes.Current;
-        foreach ((int first, int last) in slots.Ranges())
+        Shard shard = server.Shards.Of(KeySlot.HashOf(slot));
+        foreach (byte[] key in List(server, slot, most))
         {
-            for (int slot = first; slot <= last; slot++)
-            {
-                Shard shard = server.Shards.Of(KeySlot.HashOf(slot));
-                foreach (byte[] key in List(server, slot, long.MaxValue))
-                {
-                    Keyspace keyspace = shard.Store.Database(0);
-                    Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
-                    server.Executor.BeginUnit(lane);
-                    keyspace.Preserve(entry);
-                    server.KeyEvents.Drop(entry, database: 0, lane);
-                    server.Executor.EndOwnUnit(shard, lane);
-                }
-            }
+            Keyspace keyspace = shard.Store.Database(0);
+            Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
+            server.Executor.BeginUnit(lane);
+            keyspace.Preserve(entry);
+            server.KeyEvents.Drop(entry, database: 0, lane);
+            server.Executor.EndOwnUnit(shard, lane);
         }
+        return Count(server, slot) > 0;
     }
 
     private static Keyspace? KeyspaceOf(ServerCore server, int slot) => server.Shards.Of(KeySlot.HashOf(slot)).Store.ExistingDatabase(0);

@@ -1,6 +1,7 @@
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
 using RedisClone.Engine.Caching;
+using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Migrating;
@@ -28,6 +29,9 @@ internal interface IDataServices
 
     /// <summary>The connections of MIGRATE.</summary>
     MigrationLinks MigrationLinks { get; }
+
+    /// <summary>This server as a node of a cluster, or null.</summary>
+    ClusterMember? Cluster { get; }
 
     DebugSwitches Debug { get; }
 

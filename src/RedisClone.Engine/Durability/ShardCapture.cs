@@ -20,7 +20,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
 
     void ICaptureSink.Take(int database, in Entry entry)
     {
-        if (run.IsOver) return;
+        if (run.IsOver || !run.Has(entry)) return;
         try
         {
             IKeyForm form = run.Form;
@@ -42,7 +42,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
 
     bool ICaptureSink.TakePart(int database, in Entry entry, ref CapturePlace place)
     {
-        if (run.IsOver) return true;
+        if (run.IsOver || !run.Has(entry)) return true;
         try
         {
             IKeyForm form = run.Form;

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
+using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Replication;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
@@ -17,6 +18,9 @@ internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true,
 {
     /// <summary>Whether the snapshot has the function libraries but no keys.</summary>
     public bool OnlyFunctions { get; init; }
+
+    /// <summary>The slots whose keys the snapshot has, without the function libraries; null for everything.</summary>
+    public SlotSet? Slots { get; init; }
 
     /// <summary>The database that the stream after the snapshot is in; -1 if the stream begins with a SELECT.</summary>
     public int StreamDatabase { get; init; } = -1;
@@ -46,7 +50,7 @@ internal sealed class SnapshotFile : IDisposable
     {
         _order = order;
         _withChecksum = server.Config.RdbChecksum;
-        _libraries = [.. server.Scripts.Libraries.All.Select(static library => library.Source)];
+        _libraries = order.Slots is null ? [.. server.Scripts.Libraries.All.Select(static library => library.Source)] : [];
         bool fieldsExpire = false;
         for (int database = 0; database < server.Config.Databases && !order.OnlyFunctions; database++)
         {

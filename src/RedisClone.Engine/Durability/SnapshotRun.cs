@@ -1,11 +1,13 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Shards;
 using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -29,6 +31,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     private readonly ServerCore _server;
     private readonly SnapshotFile _file;
+    private readonly SlotSet? _slots;
     private readonly Capture[] _captures;
     private readonly ShardCapture[] _sinks;
     private readonly ThreadLocal<IKeyForm> _forms;
@@ -51,6 +54,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     {
         _server = server;
         _file = new SnapshotFile(server, order);
+        _slots = order.Slots;
         _most = Math.Max(LeastBuffer, server.Eviction.UsedBytes / 32);
         bool compress = server.Config.RdbCompression;
         _forms = new ThreadLocal<IKeyForm>(() => order.AsRdb ? new RdbForm(compress) : new CommandForm());
@@ -83,6 +87,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     /// <summary>Whether the snapshot was cancelled, which is not a failure.</summary>
     public bool IsCancelled { get; private set; }
+
+    /// <summary>Whether the snapshot has a record. A capture visits all of them.</summary>
+    public bool Has(in Entry entry) => _slots is null || _slots.Contains(KeySlot.OfHash(entry.Hash));
 
     /// <summary>The form that the calling thread writes keys with.</summary>
     public IKeyForm Form => _forms.Value!;

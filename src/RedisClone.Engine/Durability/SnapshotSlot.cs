@@ -11,6 +11,7 @@ internal enum SnapshotKind
     Rewrite,
     Backup,
     Replicas,
+    Slots,
 }
 
 /// <summary>A snapshot that is taken while clients are served, and what happens with its file.</summary>

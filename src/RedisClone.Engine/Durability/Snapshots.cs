@@ -19,6 +19,9 @@ internal sealed class Snapshots
     /// <summary>The infix in the name of the snapshot that a primary sends.</summary>
     public const string FromPrimary = "primary-";
 
+    /// <summary>The infix in the name of the file with the keys of slots that another node imports.</summary>
+    public const string ForSlots = "slots-";
+
     private const long RetryMilliseconds = 5000;
 
     private const string ForSave = "bg-";
@@ -149,7 +152,7 @@ internal sealed class Snapshots
     {
         _saving?.Cancel();
         Slot.Cancel();
-        foreach (string path in new[] { TemporaryPath(""), TemporaryPath(ForSave), TemporaryPath(ForReplicas), TemporaryPath(FromPrimary) })
+        foreach (string path in new[] { "", ForSave, ForReplicas, FromPrimary, ForSlots }.Select(TemporaryPath))
         {
             try
             {

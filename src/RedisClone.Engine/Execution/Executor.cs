@@ -88,13 +88,13 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>
-    /// In a cluster, answers a command on keys that another node serves, and lets a write wait during a manual failover. Returns null if
-    /// the command runs here now.
+    /// In a cluster, answers a command on keys that another node serves, and lets a write wait while a manual failover or a slot migration
+    /// holds writes. Returns null if the command runs here now.
     /// </summary>
     private Outcome? TryRedirect(ref CommandContext c)
     {
         ClusterMember cluster = server.Cluster!;
-        if (cluster.ManualFailover.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
+        if (cluster.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
         if (cluster.Redirection.Refuse(ref c) is not { } redirection) return null;
         // The reply to a redirected EXEC is the redirection.
         EndTransaction(ref c);

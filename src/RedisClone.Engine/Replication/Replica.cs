@@ -186,6 +186,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         Wake();
     }
 
+    /// <summary>Leaves the stream. The stream goes on, so that the replica can continue later. It takes no memory.</summary>
+    public void Leave() => stream.Leave(this);
+
     public void Acknowledge(long processed, long flushed, long now)
     {
         Acknowledged = Math.Max(Acknowledged, processed);

@@ -146,14 +146,14 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Disconnect();
     }
 
-    /// <summary>Removes a replica whose connection has ended. It takes no memory.</summary>
+    /// <summary>Removes a replica, of this stream or of another one, whose connection has ended. It takes no memory.</summary>
     public void Remove(Replica? replica)
     {
         if (replica is null) return;
         lock (_gate)
         {
             // It leaves the stream first. If an earlier step failed, the stream would be kept for it forever.
-            Leave(replica);
+            replica.Leave();
             replica.Dispose();
             _all.Remove(replica);
         }
@@ -234,7 +234,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         lock (_gate)
         {
-            Leave(replica);
+            replica.Leave();
             replica.Await();
         }
     }
@@ -276,9 +276,6 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             server.Log.LogInformation("Replication backlog freed after {Seconds} seconds without connected replicas.", server.Config.ReplBacklogTtl);
         }
     }
-
-    /// <summary>Removes a replica from the stream. The stream goes on, so that the replica can continue later.</summary>
-    private void Leave(Replica replica) => Stream.Leave(replica);
 
     private void WakeWaiters()
     {

@@ -42,7 +42,8 @@ internal sealed class ActiveExpiry(ServerCore server)
                 foreach (uint handle in found.Expired)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-                    server.KeyEvents.Expire(keyspace.Find(key, keyspace.Store.HashOf(key)), database, lane);
+                    ulong hash = keyspace.Store.HashOf(key);
+                    if (!IsForeign(hash)) server.KeyEvents.Expire(keyspace.Find(key, hash), database, lane);
                 }
                 server.Executor.EndOwnUnit(shard, lane);
                 // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
@@ -63,6 +64,8 @@ internal sealed class ActiveExpiry(ServerCore server)
         {
             server.Executor.BeginUnit(lane);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+            // The fields of such a hash come first until its slot has moved.
+            if (IsForeign(keyspace.Store.HashOf(key))) break;
             int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.
@@ -71,6 +74,9 @@ internal sealed class ActiveExpiry(ServerCore server)
         }
         return true;
     }
+
+    /// <summary>Whether another node of the cluster decides when a key expires.</summary>
+    private bool IsForeign(ulong hash) => server.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.OfHash(hash));
 
     private ref struct ExpiredVisitor(Keyspace keyspace, long now, Span<uint> room) : IScanVisitor
     {

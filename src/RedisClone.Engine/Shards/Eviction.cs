@@ -3,6 +3,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Metrics;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Shards;
 
@@ -188,6 +189,8 @@ internal sealed class Eviction(ServerCore server)
     private double Score(Keyspace keyspace, uint handle, Random random)
     {
         Entry entry = keyspace.Locate(keyspace.Store.HashOf(keyspace.KeyOf(handle)), handle);
+        // Another node of the cluster decides about keys of its slots.
+        if (server.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.OfHash(entry.Hash))) return double.NegativeInfinity;
         return server.Config.MaxMemoryPolicy switch
         {
             MaxMemoryPolicy.VolatileTtl => -(double)entry.Expiry,

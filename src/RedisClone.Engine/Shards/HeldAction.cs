@@ -3,7 +3,7 @@ using System.Runtime.ExceptionServices;
 namespace RedisClone.Engine.Shards;
 
 /// <summary>
-/// Runs an action while every shard is held, and blocks the calling thread until it has finished. It is meant for rare cases
+/// Runs an action while every shard is held, or some of them, and blocks the calling thread until it has finished. It is meant for rare cases
 /// such as shutdown.
 /// </summary>
 internal sealed class HeldAction : IHeldWork
@@ -21,9 +21,11 @@ internal sealed class HeldAction : IHeldWork
         _hold = new ShardHold(shards, this);
     }
 
-    public void RunAndWait()
+    public void RunAndWait() => RunAndWait(_shards.All);
+
+    public void RunAndWait(in ShardSet held)
     {
-        _hold.AcquireOnWorker(_shards.All);
+        _hold.AcquireOnWorker(held);
         _done.Wait();
         _done.Dispose();
         _failure?.Throw();

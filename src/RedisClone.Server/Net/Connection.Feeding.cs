@@ -7,10 +7,10 @@ namespace RedisClone.Server.Net;
 /// <summary>How a client that acts as a replica receives a snapshot and then follows the stream of effects.</summary>
 internal sealed partial class Connection
 {
-    public Replica AsReplica()
+    public Replica AsReplica(ReplicationStream stream)
     {
         if (_loop is not null) _loop.MostUnread = 0;
-        return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, _server.Replicas.Stream);
+        return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, stream);
     }
 
     /// <summary>

@@ -45,7 +45,7 @@ internal static class SlotCommands
     {
         long slot = c.Int64(2);
         if (!c.Failed && slot is < 0 or >= KeySlot.Count) c.Fail("ERR Invalid slot");
-        if (!c.Failed) c.Reply.Integer(SlotKeys.Count(c.Server, (int)slot));
+        if (!c.Failed) c.Reply.Integer(cluster.Served.IsForeign((int)slot) ? 0 : SlotKeys.Count(c.Server, (int)slot));
     }
 
     public static void ListKeys(ref CommandContext c, ClusterMember cluster)
@@ -54,7 +54,7 @@ internal static class SlotCommands
         if (!c.Failed && (slot is < 0 or >= KeySlot.Count || most < 0)) c.Fail("ERR Invalid slot or number of keys");
         if (c.Failed) return;
         if (c.MoveToWorker(Math.Min(most, SlotKeys.Count(c.Server, (int)slot)))) return;
-        List<byte[]> keys = SlotKeys.List(c.Server, (int)slot, most);
+        List<byte[]> keys = cluster.Served.IsForeign((int)slot) ? [] : SlotKeys.List(c.Server, (int)slot, most);
         c.Reply.ArrayHeader(keys.Count);
         foreach (byte[] key in keys) c.Reply.Bulk(key);
     }
@@ -126,24 +126,10 @@ internal static class SlotCommands
     private static void Change(ref CommandContext c, ClusterMember cluster, bool isAddition, bool areRanges)
     {
         ClusterState state = cluster.State;
-        if (areRanges && c.Args.Count % 2 != 0)
-        {
-            c.Fail(Errors.WrongArity(c.Row.FullName));
-            return;
-        }
-        var slots = new SlotSet();
-        for (int i = 2; i < c.Args.Count && !c.Failed; i += areRanges ? 2 : 1)
-        {
-            int first = Slot(ref c, i), last = areRanges ? Slot(ref c, i + 1) : first;
-            if (!c.Failed && first > last) c.Fail($"ERR start slot number {first} is greater than end slot number {last}");
-            for (int slot = first; slot <= last && !c.Failed; slot++)
-            {
-                bool isAssigned = state.OwnerOf(slot) is not null;
-                if (isAssigned == isAddition) c.Fail($"ERR Slot {slot} is already {(isAddition ? "busy" : "unassigned")}");
-                else if (!slots.Add(slot)) c.Fail($"ERR Slot {slot} specified multiple times");
-            }
-        }
-        if (c.Failed) return;
+        SlotSet? slots = areRanges
+            ? RangesFrom(ref c, 2, slot => RefuseChange(state, slot, isAddition))
+            : Collect(ref c, 2, areRanges: false, slot => RefuseChange(state, slot, isAddition));
+        if (slots is null) return;
         for (int slot = 0; slot < KeySlot.Count; slot++)
         {
             if (!slots.Contains(slot)) continue;
@@ -153,6 +139,34 @@ internal static class SlotCommands
         }
         state.Later(Pending.Health | Pending.Save);
         c.Reply.Ok();
+    }
+
+    private static string? RefuseChange(ClusterState state, int slot, bool isAddition) =>
+        state.OwnerOf(slot) is not null == isAddition ? $"ERR Slot {slot} is already {(isAddition ? "busy" : "unassigned")}" : null;
+
+    /// <summary>The slots of pairs of a first and a last slot, up to the last argument; null with an error.</summary>
+    public static SlotSet? RangesFrom(ref CommandContext c, int argument, Func<int, string?>? refuse = null)
+    {
+        bool hasPairs = c.Args.Count > argument && (c.Args.Count - argument) % 2 == 0;
+        if (hasPairs) return Collect(ref c, argument, areRanges: true, refuse);
+        c.Fail(Errors.WrongArity(c.Row.FullName));
+        return null;
+    }
+
+    private static SlotSet? Collect(ref CommandContext c, int argument, bool areRanges, Func<int, string?>? refuse)
+    {
+        var slots = new SlotSet();
+        for (int i = argument; i < c.Args.Count && !c.Failed; i += areRanges ? 2 : 1)
+        {
+            int first = Slot(ref c, i), last = areRanges ? Slot(ref c, i + 1) : first;
+            if (!c.Failed && first > last) c.Fail($"ERR start slot number {first} is greater than end slot number {last}");
+            for (int slot = first; slot <= last && !c.Failed; slot++)
+            {
+                if (refuse?.Invoke(slot) is { } refusal) c.Fail(refusal);
+                else if (!slots.Add(slot)) c.Fail($"ERR Slot {slot} specified multiple times");
+            }
+        }
+        return c.Failed ? null : slots;
     }
 
     internal static int Slot(ref CommandContext c, int argument) => (int)c.Int64(argument, 0, KeySlot.Count - 1, "ERR Invalid or out of range slot");

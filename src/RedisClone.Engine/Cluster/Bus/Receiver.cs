@@ -9,7 +9,6 @@ namespace RedisClone.Engine.Cluster.Bus;
 internal sealed class Receiver(ServerCore server, ClusterMember cluster)
 {
     private readonly GossipReader _gossip = new(server, cluster);
-    private readonly SlotClaims _claims = new(server, cluster);
 
     private ClusterState State => cluster.State;
 
@@ -102,7 +101,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         NoteRole(sender, message);
         ClusterNode? leader = sender.IsPrimary ? sender : sender.Primary;
         bool differs = leader is not null && !leader.Slots.Bytes.SequenceEqual(message.Slots);
-        if (differs && sender.IsPrimary) _claims.Take(sender, message.ConfigEpoch, message.Slots);
+        if (differs && sender.IsPrimary) cluster.Claims.Take(sender, message.ConfigEpoch, message.Slots);
         if (differs) Correct(sender, message);
         if (sender.IsPrimary && Myself.IsPrimary && message.ConfigEpoch == Myself.ConfigEpoch) State.ResolveCollision(sender);
         _gossip.TakeRows(sender, message, now);
@@ -238,7 +237,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         if (owner.IsReplica && owner != Myself) State.MakePrimary(owner);
         owner.ConfigEpoch = epoch;
         State.Later(Pending.Save | Pending.Flush);
-        _claims.Take(owner, epoch, message.Data.Slice(MessageLayout.UpdateSlots, SlotSet.Length));
+        cluster.Claims.Take(owner, epoch, message.Data.Slice(MessageLayout.UpdateSlots, SlotSet.Length));
     }
 
     /// <summary>Takes a new address of a node. Only the connection of the node itself shows it.</summary>

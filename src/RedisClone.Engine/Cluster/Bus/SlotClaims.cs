@@ -15,7 +15,7 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
         ClusterNode? leader = myself.IsPrimary ? myself : myself.Primary;
         bool isReplaced = false;
         int lost = 0;
-        List<int> lostOfMine = [];
+        var lostOfMine = new SlotSet();
         for (int slot = 0; slot < KeySlot.Count; slot++)
         {
             ClusterNode? owner = State.OwnerOf(slot);
@@ -53,7 +53,8 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
         }
         else if (lostOfMine.Count > 0)
         {
-            cluster.DropKeysOf(lostOfMine);
+            server.Log.LogInformation("Keys of {Count} slots that another node serves now are removed.", lostOfMine.Count);
+            cluster.Drop.Start(lostOfMine);
         }
     }
 }

@@ -47,6 +47,7 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
         server.Log.LogWarning("Manual failover requested by replica {Node}.", replica.Name);
         _endsAt = now + Timeout;
         _successor = replica;
+        cluster.Migrations.Cancel(id: null, "Cancelled because a failover began");
         _holdsWrites = true;
         server.Pause.HoldWrites();
         ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.AwaitQuiet(state.Link), (Self: this, Link: link), preferLocal: false);

@@ -28,6 +28,7 @@ internal sealed class ClusterCron(ServerCore server, ClusterMember cluster)
         bool failed = false;
         foreach (ClusterNode node in State.All) failed |= Watch(node, now);
         cluster.ManualFailover.Tend(now);
+        cluster.Migrations.Tend(now);
         if (State.Myself.IsReplica)
         {
             cluster.ManualFailover.Advance();

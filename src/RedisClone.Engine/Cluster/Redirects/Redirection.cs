@@ -112,6 +112,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         ClusterNode myself = state.Myself;
         if (state.OwnerOf(slot) is not { } owner) return NotServed;
         if (keys.IsMixed) return CrossSlot;
+        if (owner == myself && state.Unsettled?.Contains(slot) == true) return NotServed;
         bool isWrite = (flags & CommandFlags.Write) != 0;
         if (!state.IsOk && RefuseWhileDown(keys.AreChannels, isWrite) is { } down) return down;
         ClusterNode? target = owner == myself ? Volatile.Read(ref state.Migrating[slot]) : null;

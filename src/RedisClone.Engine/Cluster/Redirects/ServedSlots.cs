@@ -9,9 +9,12 @@ namespace RedisClone.Engine.Cluster.Redirects;
 /// </summary>
 internal sealed class ServedSlots
 {
-    private readonly bool[] _isServed = new bool[KeySlot.Count];
+    private readonly bool[] _isServed = new bool[KeySlot.Count], _isForeign = new bool[KeySlot.Count];
 
     public bool Contains(int slot) => Volatile.Read(ref _isServed[slot]);
+
+    /// <summary>Whether another node serves a slot, so that keys of it are hidden here. They neither expire nor are evicted.</summary>
+    public bool IsForeign(int slot) => Volatile.Read(ref _isForeign[slot]);
 
     /// <summary>Takes over the state; true if a slot is not served any more.</summary>
     /// <param name="state">The cluster.</param>
@@ -21,7 +24,8 @@ internal sealed class ServedSlots
         bool isLost = false;
         for (int slot = 0; slot < KeySlot.Count; slot++)
         {
-            bool isServed = state.IsOk && state.OwnerOf(slot) == state.Myself && state.Migrating[slot] is null;
+            bool isServed = state.IsOk && state.OwnerOf(slot) == state.Myself && state.Migrating[slot] is null && state.Unsettled?.Contains(slot) != true;
+            Volatile.Write(ref _isForeign[slot], state.IsForeign(slot));
             isLost |= _isServed[slot] && !isServed;
             Volatile.Write(ref _isServed[slot], isServed && (mayGain || _isServed[slot]));
         }

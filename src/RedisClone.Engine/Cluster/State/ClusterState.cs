@@ -28,6 +28,7 @@ internal sealed class ClusterState
     private readonly ClusterNode?[] _owners = new ClusterNode?[KeySlot.Count];
     private readonly Dictionary<string, long> _forgotten = [];
     private volatile ClusterNode[] _all = [];
+    private SlotSet? _unsettled;
 
     public ClusterState(ClusterNode myself)
     {
@@ -59,6 +60,12 @@ internal sealed class ClusterState
     /// </summary>
     public SlotSet NotClaimed { get; } = new();
 
+    /// <summary>
+    /// Slots of this node that another one may have taken over. They are not served until it is known. Null for none; the set does not
+    /// change.
+    /// </summary>
+    public SlotSet? Unsettled => Volatile.Read(ref _unsettled);
+
     public Pending Pending { get; set; }
 
     public bool SlotsChanged { get; set; }
@@ -66,6 +73,15 @@ internal sealed class ClusterState
     public int Quorum => Size / 2 + 1;
 
     public ClusterNode? OwnerOf(int slot) => Volatile.Read(ref _owners[slot]);
+
+    /// <summary>Whether another node serves a slot, and no operator moves it here. Keys of such a slot are left over, or are being imported.</summary>
+    public bool IsForeign(int slot) => OwnerOf(slot) is { } owner && owner != Myself.Leader && Importing[slot] is null;
+
+    public void Unsettle(SlotSet? slots)
+    {
+        Volatile.Write(ref _unsettled, slots);
+        SlotsChanged = true;
+    }
 
     public bool IsUnclaimed(int slot) => _owners[slot] is null || NotClaimed.Contains(slot);
 

@@ -69,6 +69,7 @@ internal static class DatabaseCommands
     private static void Flush(ref CommandContext c, int database, bool waits)
     {
         int atOnce = waits ? FirstSlice : 0;
+        c.Data.Cluster?.Migrations.Flushed();
         for (int i = 0; i < c.Data.Shards.Count; i++)
         {
             Shard shard = c.Data.Shards[i];

@@ -1,5 +1,6 @@
 using System.Buffers.Text;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Commands.Collections;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
@@ -110,7 +111,7 @@ internal static class ScanCommands
             if (c.IsAbandoned) break;
             Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[shard]);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-            if (!filter.Matches(c.Args, key)) continue;
+            if (IsHidden(ref c, key) || !filter.Matches(c.Args, key)) continue;
             if (IsExpired(ref c, keyspace, handle))
             {
                 // This frees the record of the key and moves no other record, so the collected handles stay valid.
@@ -145,7 +146,7 @@ internal static class ScanCommands
                     // A match of one long key can take long.
                     if (c.IsAbandoned) break;
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
-                    if (IsExpired(ref c, keyspace, handle) || !all && !Glob.Matches(pattern, key)) continue;
+                    if (IsExpired(ref c, keyspace, handle) || IsHidden(ref c, key) || !all && !Glob.Matches(pattern, key)) continue;
                     c.Reply.Bulk(key);
                     count++;
                 }
@@ -168,6 +169,7 @@ internal static class ScanCommands
             while (chosen >= c.KeyspaceOf(c.Data.Shards[shard]).Count) chosen -= c.KeyspaceOf(c.Data.Shards[shard++]).Count;
             Keyspace keyspace = c.KeyspaceOf(c.Data.Shards[shard]);
             uint handle = keyspace.RandomHandle(Random.Shared);
+            if (IsHidden(ref c, keyspace.KeyOf(handle))) continue;
             if (IsExpired(ref c, keyspace, handle) && i < tries - 1)
             {
                 Expire(ref c, keyspace, keyspace.KeyOf(handle));
@@ -179,7 +181,7 @@ internal static class ScanCommands
         c.Reply.Null();
     }
 
-    private static void DbSize(ref CommandContext c) => c.Reply.Integer(Count(ref c));
+    private static void DbSize(ref CommandContext c) => c.Reply.Integer(Count(ref c) - SlotKeys.CountForeign(c.Session.Server));
 
     private static long Count(ref CommandContext c)
     {
@@ -187,6 +189,9 @@ internal static class ScanCommands
         for (int i = 0; i < c.Data.Shards.Count; i++) count += c.Data.Shards[i].Store.ExistingDatabase(c.Session.Database)?.Count ?? 0;
         return count;
     }
+
+    /// <summary>Whether another node of the cluster serves the slot of a key: the key is being imported, or removed after its slot has moved.</summary>
+    private static bool IsHidden(ref CommandContext c, ReadOnlySpan<byte> key) => c.Data.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.Of(key));
 
     private static bool IsExpired(ref CommandContext c, Keyspace keyspace, uint handle)
     {

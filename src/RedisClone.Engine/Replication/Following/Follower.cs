@@ -20,7 +20,7 @@ internal enum LinkState
 /// Follows one primary: connects, copies all data or continues, and applies the stream. When the link breaks, it begins again
 /// after a pause. A server that gets another role or primary replaces its follower.
 /// </summary>
-internal sealed class Follower(ServerCore server, IPrimaryConnector connector, ReplicaOf primary)
+internal sealed class Follower(ServerCore server, IPrimaryConnector connector, ReplicaOf primary) : IStreamOwner
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1);
 
@@ -77,11 +77,26 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         else if (_isLoading) channel.Post([(byte)'\n']);
     }
 
+    bool IStreamOwner.IsCurrent => server.Role.IsCurrent(this);
+
+    void IStreamOwner.Applied(ReadOnlySpan<byte> bytes, int database)
+    {
+        server.Role.StreamDatabase = database;
+        server.Replicas.Stream.Pass(bytes);
+        Applied();
+    }
+
+    async ValueTask<bool> IStreamOwner.AnswerAsync()
+    {
+        await AcknowledgeAsync().ConfigureAwait(false);
+        return true;
+    }
+
     /// <summary>Tells the primary the offset that is applied here.</summary>
-    public async ValueTask AcknowledgeAsync() => await _channel!.SendAsync(Acknowledgement(), _end.Token).ConfigureAwait(false);
+    private async ValueTask AcknowledgeAsync() => await _channel!.SendAsync(Acknowledgement(), _end.Token).ConfigureAwait(false);
 
     /// <summary>Notes that the stream is applied up to its present end. The caller holds every shard.</summary>
-    public void Applied()
+    private void Applied()
     {
         if (server.Journal is { } journal) _durable.Note(journal.Engine.Lsn, server.Replicas.Stream.Offset);
     }

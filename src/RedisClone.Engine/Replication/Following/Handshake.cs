@@ -16,8 +16,8 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
     /// <summary>Leaves room for any stream, so that no offset overflows.</summary>
     private const long LargestOffset = long.MaxValue / 2;
 
-    /// <summary>Introduces this server.</summary>
-    public async Task IntroduceAsync()
+    /// <summary>Authenticates this server.</summary>
+    public async Task LogInAsync()
     {
         string pong = await AskAsync("PING").ConfigureAwait(false);
         bool isDenied = pong.StartsWith("-NOAUTH", StringComparison.Ordinal) || pong.StartsWith("-NOPERM", StringComparison.Ordinal)
@@ -30,6 +30,12 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
             string answer = await AskAsync(login).ConfigureAwait(false);
             if (answer[0] == '-') throw new IOException($"Unable to AUTH to MASTER: {answer}");
         }
+    }
+
+    /// <summary>Introduces this server as a replica.</summary>
+    public async Task IntroduceAsync()
+    {
+        await LogInAsync().ConfigureAwait(false);
         int port = config.ReplicaAnnouncePort > 0 ? config.ReplicaAnnouncePort : config.TlsReplication && config.TlsPort > 0 ? config.TlsPort : config.Port;
         await ConfigureAsync("listening-port", port.ToString(CultureInfo.InvariantCulture)).ConfigureAwait(false);
         if (config.ReplicaAnnounceIp.Length > 0) await ConfigureAsync("ip-address", config.ReplicaAnnounceIp).ConfigureAwait(false);
@@ -68,7 +74,8 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
         if (answer[0] == '-') log.LogInformation("(Non critical) Master does not understand REPLCONF {Option}: {Answer}", options[0], answer);
     }
 
-    private async Task<string> AskAsync(params string[] words)
+    /// <summary>Sends a command and returns the line of its reply.</summary>
+    public async Task<string> AskAsync(params string[] words)
     {
         await channel.SendAsync(end, words).ConfigureAwait(false);
         return await channel.ReadLineAsync(end).ConfigureAwait(false);

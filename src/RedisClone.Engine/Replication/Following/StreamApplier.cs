@@ -5,9 +5,9 @@ using RedisClone.Engine.Shards;
 namespace RedisClone.Engine.Replication.Following;
 
 /// <summary>
-/// Applies the stream of a primary in its order. A batch of units runs while every shard is held, and its bytes join the stream
-/// of this server under the same hold. A reader, and a snapshot for another replica, therefore see a prefix of the primary's
-/// order, and the offset of the stream says which one.
+/// Applies the stream of a primary in its order. A batch of units runs while every shard is held, and the owner of the link notes its
+/// bytes under the same hold: at a replica, they join the stream of this server. A reader, and a snapshot for another replica, therefore
+/// see a prefix of the primary's order, and the offset of the stream says which one.
 /// </summary>
 internal sealed class StreamApplier : IHeldWork
 {
@@ -15,7 +15,7 @@ internal sealed class StreamApplier : IHeldWork
     private static readonly TimeSpan PausePoll = TimeSpan.FromMilliseconds(10);
 
     private readonly ServerCore _server;
-    private readonly Follower _follower;
+    private readonly IStreamOwner _owner;
     private readonly PrimaryChannel _channel;
     private readonly StreamRun _run;
     private readonly StreamBatch _batch;
@@ -26,14 +26,14 @@ internal sealed class StreamApplier : IHeldWork
     private bool _isReplaced;
     private Exception? _exception;
 
-    public StreamApplier(ServerCore server, Follower follower, PrimaryChannel channel, StreamRun run, int database)
+    public StreamApplier(ServerCore server, IStreamOwner owner, PrimaryChannel channel, StreamRun run, int database)
     {
-        (_server, _follower, _channel, _run) = (server, follower, channel, run);
+        (_server, _owner, _channel, _run) = (server, owner, channel, run);
         _batch = new StreamBatch(server) { Database = database };
         _hold = new ShardHold(server.Shards, this);
     }
 
-    /// <summary>Applies the stream until the connection ends, which throws.</summary>
+    /// <summary>Applies the stream until its owner ends it, or until the connection ends, which throws.</summary>
     public async Task RunAsync(CancellationToken end)
     {
         while (true)
@@ -44,7 +44,7 @@ internal sealed class StreamApplier : IHeldWork
             bool answers = _batch.WantsOffset, waits = _batch.Bytes == 0;
             _channel.Advance(_batch.Bytes);
             _batch.Clear();
-            if (answers) await _follower.AcknowledgeAsync().ConfigureAwait(false);
+            if (answers && !await _owner.AnswerAsync().ConfigureAwait(false)) return;
             if (waits) await _channel.FillAsync(end).ConfigureAwait(false);
         }
     }
@@ -101,7 +101,7 @@ internal sealed class StreamApplier : IHeldWork
     /// <summary>Applies units of the batch. The caller holds every shard.</summary>
     private void Apply()
     {
-        if (!_server.Role.IsCurrent(_follower))
+        if (!_owner.IsCurrent)
         {
             _isReplaced = true;
             return;
@@ -112,9 +112,7 @@ internal sealed class StreamApplier : IHeldWork
         int length = 0;
         for (int i = first; i < _next; i++) length += _batch[i].Bytes;
         if (length == 0) return;
-        _server.Role.StreamDatabase = _batch[_next - 1].Database;
-        _server.Replicas.Stream.Pass(_channel.Received.Slice(at, length));
-        _follower.Applied();
+        _owner.Applied(_channel.Received.Slice(at, length), _batch[_next - 1].Database);
     }
 
     bool IHeldWork.RunHeld()

@@ -34,6 +34,9 @@ internal sealed class StreamRun
     /// <summary>The primary as a client of this server.</summary>
     public PrimaryClient Client { get; }
 
+    /// <summary>Whether every error ends the stream. Otherwise an error is logged, unless its reason is a lack of memory.</summary>
+    public bool IsStrict { get; init; }
+
     /// <summary>The reason why the stream cannot be applied further; null if there is none.</summary>
     public string? Failure { get; private set; }
 
@@ -133,7 +136,8 @@ internal sealed class StreamRun
         {
             string? line = Encoding.UTF8.GetString(_replies.WrittenSpan).Split("\r\n").LastOrDefault(static line => line.StartsWith('-'));
             string error = line is null ? Encoding.UTF8.GetString(reply.LastErrorCode) : line[1..];
-            if (error is Errors.AllocationFailed or Errors.Internal or Errors.ShardFull or Errors.TooManyEffects) Failure = $"'{row.FullName}' failed: {error}";
+            bool isFatal = IsStrict || error is Errors.AllocationFailed or Errors.Internal or Errors.ShardFull or Errors.TooManyEffects;
+            if (isFatal) Failure = $"'{row.FullName}' failed: {error}";
             else if (_notices.TryPass(Environment.TickCount64, out long leftOut))
                 _server.Log.LogWarning(
                     "== CRITICAL == This replica is sending an error to its master: '{Error}' after processing the command '{Command}' " +

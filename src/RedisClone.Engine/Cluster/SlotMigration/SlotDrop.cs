@@ -1,0 +1,65 @@
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Shards;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Engine.Cluster.SlotMigration;
+
+/// <summary>Removes the keys of slots that another node serves, in small slices between the commands of clients.</summary>
+internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
+{
+    private const int KeysPerSlice = 128;
+
+    /// <summary>Removes the keys on a worker.</summary>
+    public void Start(SlotSet slots) =>
+        ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.RunGuarded(state.Slots), (Self: this, Slots: slots), preferLocal: false);
+
+    /// <summary>Removes the keys and returns when they are gone. The caller holds no shard, and not the lock of the cluster.</summary>
+    public void Run(SlotSet slots)
+    {
+        foreach (int slot in Occupied(slots))
+        {
+            var shard = ShardSet.Of(server.Shards.IndexOf(KeySlot.HashOf(slot)));
+            bool hasMore = true;
+            var slice = new Func<bool>(() => MayDrop(slot) && SlotKeys.Remove(server, slot, KeysPerSlice));
+            while (hasMore)
+            {
+                while (server.Pause.IsOn || server.Journal is { IsBehind: true }) Thread.Sleep(Limits.DiskPatience);
+                new HeldAction(server.Shards, () => hasMore = slice()).RunAndWait(shard);
+                if (server.Effects.Wanted) server.Journal?.AppendedElsewhere();
+            }
+        }
+    }
+
+    private void RunGuarded(SlotSet slots)
+    {
+        try
+        {
+            Run(slots);
+        }
+        catch (Exception bug)
+        {
+            server.Failures.WorkFailed("Keys of slots of another node could not be removed", bug);
+        }
+    }
+
+    private List<int> Occupied(SlotSet slots)
+    {
+        List<int> occupied = [];
+        new HeldAction(server.Shards, () =>
+        {
+            foreach ((int first, int last) in slots.Ranges())
+                for (int slot = first; slot <= last; slot++)
+                    if (SlotKeys.Count(server, slot) > 0) occupied.Add(slot);
+        }).RunAndWait();
+        return occupied;
+    }
+
+    /// <summary>
+    /// Whether the keys of a slot may go: the slot may have come back meanwhile. An import holds every shard to add keys, and the
+    /// caller holds the shard of the slot, so the answer holds until the caller releases it.
+    /// </summary>
+    private bool MayDrop(int slot)
+    {
+        lock (cluster.Gate) return cluster.State is { Myself.IsPrimary: true } state && state.IsForeign(slot) && !cluster.Migrations.IsFilling(slot);
+    }
+}

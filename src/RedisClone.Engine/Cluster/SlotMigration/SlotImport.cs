@@ -1,0 +1,190 @@
+using System.Globalization;
+using RedisClone.Configuration;
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Replication.Following;
+
+namespace RedisClone.Engine.Cluster.SlotMigration;
+
+/// <summary>
+/// One attempt of the destination of a slot migration: requests the slots from their owner, applies the snapshot and the stream, and
+/// takes the slots over when the stream ends. Until then the slots are those of another node, so their keys are hidden from clients. The
+/// keys of an attempt that fails are removed. The lock of the cluster protects the state.
+/// </summary>
+internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotTask task) : IStreamOwner
+{
+    /// <summary>How long the source may take to see that this node has taken over, before the connection is closed.</summary>
+    private static readonly TimeSpan Farewell = TimeSpan.FromSeconds(5);
+
+    private static readonly TimeSpan DiskPoll = TimeSpan.FromMilliseconds(1);
+
+    private readonly CancellationTokenSource _end = new();
+    private volatile SlotLink? _link;
+    private volatile bool _isOver, _isFilling;
+    private volatile string? _failure;
+    private long _snapshot = -1;        // its length in bytes
+    private long _applied;              // bytes of the snapshot and of the stream
+
+    /// <summary>Whether keys of the slots may be added.</summary>
+    public bool IsFilling => _isFilling;
+
+    /// <summary>Whether a further attempt may succeed.</summary>
+    public bool MayRetry { get; private set; } = true;
+
+    public void Start() => _ = Task.Run(RunAsync);
+
+    /// <summary>Ends the attempt. Nothing is applied after the caller's hold of the lock, except what is being applied now.</summary>
+    public void Stop(SlotTaskState state, string error)
+    {
+        if (_isOver) return;
+        (_isOver, _isFilling) = (true, false);
+        (task.State, task.Error) = (state, error);
+        _end.Cancel();
+        _link?.Dispose();
+        cluster.Drop.Start(task.Slots);
+        server.Log.LogWarning("Slot migration {Id}: importing {Slots} ended: {Reason}", task.Id, task.SlotsText, error);
+    }
+
+    /// <summary>Tells the source what is applied of the stream, and detects a source that is silent.</summary>
+    public void Tend(long now)
+    {
+        if (_link is not { } link) return;
+        if (link.Channel.IsSilent(now, server.Config.ReplTimeout * 1000L)) link.Dispose();
+        long offset = Interlocked.Read(ref _applied) - _snapshot;
+        if (_snapshot < 0 || offset < 0) return;
+        if (task.State == SlotTaskState.TakesSnapshot) task.State = SlotTaskState.FollowsStream;
+        link.Post("ACK", offset.ToString(CultureInfo.InvariantCulture));
+    }
+
+    bool IStreamOwner.IsCurrent => !_isOver && _failure is null;
+
+    void IStreamOwner.Applied(ReadOnlySpan<byte> bytes, int database)
+    {
+        Interlocked.Add(ref _applied, bytes.Length);
+        if (server.Eviction is { IsOn: true, IsOver: true }) _failure = "This node has not enough memory for the slots";
+    }
+
+    /// <summary>The source asks for the offset once, after its last write.</summary>
+    async ValueTask<bool> IStreamOwner.AnswerAsync()
+    {
+        lock (cluster.Gate)
+            if (!_isOver) task.State = SlotTaskState.TakesOver;
+        await MakeDurableAsync().ConfigureAwait(false);
+        lock (cluster.Gate)
+        {
+            if (!_isOver) TakeOver();
+        }
+        return false;
+    }
+
+    private async Task RunAsync()
+    {
+        string failure;
+        try
+        {
+            await ImportAsync().ConfigureAwait(false);
+            return;
+        }
+        catch (Exception e) when (e is IOException or InvalidDataException or ObjectDisposedException or OperationCanceledException)
+        {
+            failure = _failure ?? e.Message;
+        }
+        catch (Exception bug)
+        {
+            failure = bug.Message;
+            server.Failures.WorkFailed("A slot migration failed unexpectedly", bug);
+        }
+        lock (cluster.Gate) Stop(SlotTaskState.Failed, failure);
+    }
+
+    private async Task ImportAsync()
+    {
+        ReplicaOf? address;
+        lock (cluster.Gate)
+        {
+            if (_isOver) return;
+            task.State = SlotTaskState.Connecting;
+            address = cluster.State.Find(task.Source) is { } source ? cluster.AddressOf(source) : null;
+        }
+        cluster.Drop.Run(task.Slots);
+        lock (cluster.Gate) _isFilling = !_isOver;
+        using SlotLink link = await SlotLink.OpenAsync(server, address, _end.Token).ConfigureAwait(false);
+        _link = link;
+        lock (cluster.Gate)
+            if (!_isOver) task.State = SlotTaskState.AwaitsReply;
+        TakeLength(await link.AskAsync("START", task.Id, [task.Destination, .. task.SlotWords]).ConfigureAwait(false));
+        var run = new StreamRun(server, link.Connection, link.Dispose) { IsStrict = true };
+        server.Sessions.Add(run.Client.Session);
+        try
+        {
+            await new StreamApplier(server, this, link.Channel, run, database: 0).RunAsync(_end.Token).ConfigureAwait(false);
+        }
+        finally
+        {
+            server.Sessions.Remove(run.Client.Session);
+        }
+        await AwaitCloseAsync(link).ConfigureAwait(false);
+    }
+
+    /// <summary>Takes the length of the snapshot, whose commands and those of the stream follow.</summary>
+    private void TakeLength(string reply)
+    {
+        if (reply[0] == '$' && long.TryParse(reply[1..], NumberStyles.None, CultureInfo.InvariantCulture, out long length))
+        {
+            lock (cluster.Gate)
+                if (!_isOver) task.State = SlotTaskState.TakesSnapshot;
+            Volatile.Write(ref _snapshot, length);
+            return;
+        }
+        // A server of another kind, or an earlier version, does not know the command.
+        MayRetry = !reply.Contains("unknown", StringComparison.OrdinalIgnoreCase);
+        const string foreign = "The source node is another server, or an earlier version: move the slots with MIGRATE, as redis-cli does";
+        throw new IOException(MayRetry ? $"The source node refused: {reply[1..]}" : foreign);
+    }
+
+    /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>
+    private async Task MakeDurableAsync()
+    {
+        if (server.Journal is not { IsOn: true } journal) return;
+        long lsn = journal.Engine.Lsn;
+        while (journal.SafeLsn < lsn && server.Journal == journal)
+        {
+            _end.Token.ThrowIfCancellationRequested();
+            if (journal.Failure.Length > 0) throw new IOException($"The journal has failed: {journal.Failure}");
+            journal.Engine.Flush();
+            if (journal.SafeLsn < lsn) await Task.Delay(DiskPoll).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>
+    private void TakeOver()
+    {
+        ClusterState state = cluster.State;
+        (_isOver, _isFilling) = (true, false);
+        foreach ((int first, int last) in task.Slots.Ranges())
+            for (int slot = first; slot <= last; slot++) state.Assign(slot, state.Myself);
+        state.BumpEpoch();
+        state.Later(Pending.Health | Pending.Save | Pending.Flush);
+        (task.State, task.Error) = (SlotTaskState.Completed, "");
+        cluster.Migrations.Archive(task);
+        cluster.Finish();
+        cluster.Bus.BroadcastPong();
+    }
+
+    /// <summary>Waits until the source has closed the connection, so that it does not take the end for a failure.</summary>
+    private static async Task AwaitCloseAsync(SlotLink link)
+    {
+        using var limit = new CancellationTokenSource(Farewell);
+        try
+        {
+            while (true)
+            {
+                await link.Channel.FillAsync(limit.Token).ConfigureAwait(false);
+                link.Channel.Advance(link.Channel.Count);
+            }
+        }
+        catch (Exception e) when (e is IOException or ObjectDisposedException or OperationCanceledException)
+        {
+            // The expected end.
+        }
+    }
+}

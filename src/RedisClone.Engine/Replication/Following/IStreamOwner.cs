@@ -1,0 +1,14 @@
+namespace RedisClone.Engine.Replication.Following;
+
+/// <summary>The link whose stream a <see cref="StreamApplier"/> applies: to a primary, or to a node from which slots are imported.</summary>
+internal interface IStreamOwner
+{
+    /// <summary>Whether the stream still applies to this server. The caller holds every shard.</summary>
+    bool IsCurrent { get; }
+
+    /// <summary>Notes that bytes of the stream are applied, after which it is in a database. The caller holds every shard.</summary>
+    void Applied(ReadOnlySpan<byte> bytes, int database);
+
+    /// <summary>Answers the question of the other side for the offset that is applied. False ends the stream.</summary>
+    ValueTask<bool> AnswerAsync();
+}
