@@ -14,12 +14,13 @@ internal sealed class ClusterOfNodes : IDisposable
 
     /// <param name="kinds">A letter for each node: o for this server, r for redis-server.</param>
     /// <param name="replicas">The replicas of each primary.</param>
-    public ClusterOfNodes(string kinds, int replicas)
+    /// <param name="more">Further arguments of each node.</param>
+    public ClusterOfNodes(string kinds, int replicas, params string[] more)
     {
         foreach (char kind in kinds)
         {
             string folder = Directory.CreateDirectory(Path.Combine(_folder, $"{_nodes.Count}")).FullName;
-            _starts.Add((kind, ["--port", $"{Ports.Free()}", "--cluster-port", $"{Ports.Free()}", "--dir", folder]));
+            _starts.Add((kind, ["--port", $"{Ports.Free()}", "--cluster-port", $"{Ports.Free()}", "--dir", folder, .. more]));
             _nodes.Add(Start(kind, _starts[^1].Arguments));
         }
         string[] addresses = [.. _nodes.Select(node => $"127.0.0.1:{node.Port}")];

@@ -1,0 +1,189 @@
+using System.Text;
+using RedisClone.Engine.Cluster;
+using RedisClone.Engine.Cluster.SlotMigration;
+using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Effects;
+using RedisClone.Server.Tests.Commands;
+using RedisClone.Storage.Memory;
+
+namespace RedisClone.Server.Tests.Cluster;
+
+/// <summary>What CLUSTER MIGRATION refuses, what the stream of some slots has, and which keys clients do not see.</summary>
+public sealed class SlotMigrationTests
+{
+    private const int MovedSlot = 0;
+    private const string MovedKey = "{06S}1", OtherKey = "{06S}2", KeptKey = "foo";
+
+    private readonly CommandHost _host = new(static config => config.ClusterEnabled = true);
+    private readonly ClusterNode _other;
+
+    public SlotMigrationTests()
+    {
+        _other = new ClusterNode(NodeId.New(), NodeFlags.Primary, 0);
+        State.Add(_other);
+        State.IsOk = true;
+        for (int slot = 0; slot < KeySlot.Count; slot++) State.Assign(slot, State.Myself);
+        Publish();
+    }
+
+    private ClusterMember Cluster => _host.Core.Cluster!;
+
+    private ClusterState State => Cluster.State;
+
+    [Theory]
+    [InlineData("IMPORT 1", "ERR wrong number of arguments for 'cluster|migration' command")]
+    [InlineData("IMPORT 1 2 3", "ERR wrong number of arguments for 'cluster|migration' command")]
+    [InlineData("IMPORT 1 x", "ERR Invalid or out of range slot")]
+    [InlineData("IMPORT 1 16384", "ERR Invalid or out of range slot")]
+    [InlineData("IMPORT 2 1", "ERR start slot number 2 is greater than end slot number 1")]
+    [InlineData("IMPORT 1 3 2 4", "ERR Slot 2 specified multiple times")]
+    [InlineData("IMPORT 1 3", "ERR this node is already the owner of the slot range")]
+    [InlineData("IMPORT 0 3", "ERR slots belong to different source nodes")]
+    [InlineData("IMPORT 16383 16383", "ERR slot has no owner: 16383")]
+    [InlineData("CANCEL ID", "ERR wrong number of arguments for 'cluster|migration' command")]
+    [InlineData("CANCEL ALL 1", "ERR wrong number of arguments for 'cluster|migration' command")]
+    [InlineData("CANCEL 1", "ERR unknown argument")]
+    [InlineData("STATUS 1", "ERR unknown argument")]
+    [InlineData("MOVE 1", "ERR unknown argument")]
+    public void WrongArgumentsAreRefused(string arguments, string error)
+    {
+        State.Assign(MovedSlot, _other);
+        State.Unassign(KeySlot.Count - 1);
+        Assert.Contains(error, _host.Run($"CLUSTER MIGRATION {arguments}"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void ASlotThatMovesByHandPreventsAMigration()
+    {
+        State.Assign(MovedSlot, _other);
+        State.Migrating[5] = _other;
+        Assert.Contains("ERR all slot states must be STABLE", _host.Run("CLUSTER MIGRATION IMPORT 0 0"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void AMigrationIsShownAndCancelled()
+    {
+        State.Assign(MovedSlot, _other);
+        string id = _host.Run("CLUSTER MIGRATION IMPORT 0 0").Trim('"');
+        Assert.True(NodeId.IsValid(id), id);
+        Assert.Contains("ERR overlapping import exists for slot range: 0-0", ReplyToSecondImport(), StringComparison.Ordinal);
+        string status = _host.Run($"CLUSTER MIGRATION STATUS ID {id}");
+        Assert.Contains("operation", status, StringComparison.Ordinal);
+        Assert.Contains(_other.Name, status, StringComparison.Ordinal);
+        Assert.Contains("0", _host.Run("CLUSTER MIGRATION CANCEL ID x"), StringComparison.Ordinal);
+        Assert.Contains("1", _host.Run($"CLUSTER MIGRATION CANCEL ID {id}"), StringComparison.Ordinal);
+        Assert.Contains("canceled", _host.Run("CLUSTER MIGRATION STATUS ALL"), StringComparison.Ordinal);
+        Assert.Contains("0", _host.Run("CLUSTER MIGRATION CANCEL ALL"), StringComparison.Ordinal);
+    }
+
+    /// <summary>The attempt fails at once without a network; a failed one may be replaced.</summary>
+    private string ReplyToSecondImport()
+    {
+        lock (Cluster.Gate)
+        {
+            foreach (SlotTask task in Cluster.Migrations.All) task.State = SlotTaskState.Connecting;
+            return Cluster.Migrations.Import(SetOf(MovedSlot), out string error) is null ? $"ERR {error}" : "";
+        }
+    }
+
+    [Theory]
+    [InlineData("START 0 0 0 0", "ERR invalid task ID")]
+    [InlineData("START 0 0 0", "ERR wrong number of arguments")]
+    [InlineData("OUTCOME 0", "ERR wrong number of arguments")]
+    [InlineData("ACK x", "ERR value is not an integer")]
+    [InlineData("SYNC 1", "ERR unknown argument")]
+    public void WrongRequestsOfNodesAreRefused(string arguments, string error) =>
+        Assert.Contains(error, _host.Run($"CLUSTER SLOTSTREAM {arguments}"), StringComparison.Ordinal);
+
+    /// <summary>A node that has the slots has taken them over; one that has not gives them up.</summary>
+    [Fact]
+    public void TheOutcomeIsThatOfTheOwner()
+    {
+        Assert.Contains("TAKEN", _host.Run("CLUSTER SLOTSTREAM OUTCOME 1 0 3"), StringComparison.Ordinal);
+        State.Assign(MovedSlot, _other);
+        string id = _host.Run("CLUSTER MIGRATION IMPORT 0 0").Trim('"');
+        Assert.Contains("NONE", _host.Run($"CLUSTER SLOTSTREAM OUTCOME {id} 0 0"), StringComparison.Ordinal);
+        Assert.Contains("failed", _host.Run("CLUSTER MIGRATION STATUS ALL"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void KeysOfSlotsOfOtherNodesAreHidden()
+    {
+        Assert.Contains("OK", _host.Run($"SET {MovedKey} 1 EX 1"), StringComparison.Ordinal);
+        Assert.Contains("OK", _host.Run($"SET {KeptKey} 1"), StringComparison.Ordinal);
+        Assert.Contains("2", _host.Run("DBSIZE"), StringComparison.Ordinal);
+        State.Assign(MovedSlot, _other);
+        Publish();
+        Assert.Contains("1", _host.Run("DBSIZE"), StringComparison.Ordinal);
+        Assert.DoesNotContain(MovedKey, _host.Run("KEYS *"), StringComparison.Ordinal);
+        Assert.DoesNotContain(MovedKey, _host.Run("SCAN 0 COUNT 100"), StringComparison.Ordinal);
+        for (int i = 0; i < 20; i++) Assert.DoesNotContain(MovedKey, _host.Run("RANDOMKEY"), StringComparison.Ordinal);
+        Assert.Contains("0", _host.Run("CLUSTER COUNTKEYSINSLOT 0"), StringComparison.Ordinal);
+        Assert.DoesNotContain(MovedKey, _host.Run("CLUSTER GETKEYSINSLOT 0 10"), StringComparison.Ordinal);
+        Assert.Contains("keys=1,", _host.Run("INFO keyspace"), StringComparison.Ordinal);
+        // An operator who imports the slot by hand sees its keys.
+        State.Importing[MovedSlot] = _other;
+        Publish();
+        Assert.Contains(MovedKey, _host.Run("KEYS *"), StringComparison.Ordinal);
+    }
+
+    /// <summary>No command on the slots runs while another node may have taken them over.</summary>
+    [Fact]
+    public void UnsettledSlotsAreNotServed()
+    {
+        State.Unsettle(SetOf(MovedSlot));
+        Publish();
+        Assert.Contains("CLUSTERDOWN Hash slot not served", _host.Run($"GET {MovedKey}"), StringComparison.Ordinal);
+        Assert.Contains("OK", _host.Run($"SET {KeptKey} 1"), StringComparison.Ordinal);
+        State.Unsettle(null);
+        Publish();
+        Assert.Contains("OK", _host.Run($"SET {MovedKey} 1"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void TheStreamHasTheWritesOfItsSlotsOnly()
+    {
+        var feed = new SlotFeed(_host.Core, SetOf(MovedSlot));
+        feed.Stream.Open();
+        Append(feed, ["SET", KeptKey, "1"]);
+        Assert.Equal(0, feed.Stream.Offset);
+        Append(feed, ["SET", MovedKey, "1"]);
+        long one = feed.Stream.Offset;
+        Assert.True(one > 0);
+        Append(feed, ["SET", MovedKey, "1"], ["SET", KeptKey, "1"], ["SET", OtherKey, "1"], ["PUBLISH", MovedKey, "1"]);
+        Assert.Equal(3 * one, feed.Stream.Offset);
+        Assert.Null(feed.Failure);
+    }
+
+    [Fact]
+    public void AStreamThatWouldLackSomethingFails()
+    {
+        foreach (string[] effect in new string[][] { ["FLUSHALL"], ["DEL", MovedKey, KeptKey] })
+        {
+            var feed = new SlotFeed(_host.Core, SetOf(MovedSlot));
+            feed.Stream.Open();
+            Append(feed, effect);
+            Assert.NotNull(feed.Failure);
+        }
+    }
+
+    private static void Append(IEffectSink feed, params string[][] commands)
+    {
+        var unit = new EffectBuffer();
+        foreach (string[] words in commands)
+        {
+            unit.Begin(database: 0, words.Length);
+            foreach (string word in words) unit.Add(Encoding.ASCII.GetBytes(word));
+        }
+        feed.Append(unit);
+    }
+
+    private static SlotSet SetOf(int slot)
+    {
+        var slots = new SlotSet();
+        slots.Add(slot);
+        return slots;
+    }
+
+    private void Publish() => Cluster.Served.Update(State, mayGain: true);
+}
