@@ -63,10 +63,10 @@ internal static class ClusterCommands
                 Sub("SLOT-STATS <SLOTSRANGE start-slot end-slot | ORDERBY metric [LIMIT limit] [ASC | DESC]>", -4, Stale | AllShards, "8.2.0",
                     SlotStatistics.Run, "Returns the keys and the use of slots.",
                     "O(N) where N is the total number of slots based on arguments. O(N*log(N)) with ORDERBY subcommand."),
+                Sub("SLOTS", 2, Loading | Stale, "3.0.0", ClusterReplies.Slots, "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
                 Sub("SLOTSTREAM <START task-id node-id start-slot end-slot [start-slot end-slot ...] | ACK offset | OUTCOME task-id start-slot end-slot "
                     + "[start-slot end-slot ...]>", -4, CommandFlags.Admin | NoAsyncLoading | NoMulti | NoScript | Long, "8.4.0", MigrationCommands.SlotStream,
                     "Sends slots to the node that imports them. Only nodes use it.", PerSlot),
-                Sub("SLOTS", 2, Loading | Stale, "3.0.0", ClusterReplies.Slots, "Lists slots and their nodes.", PerNode, "7.0.0", "`CLUSTER SHARDS`"),
             ],
         },
         new("ASKING",
