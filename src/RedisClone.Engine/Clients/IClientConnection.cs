@@ -69,6 +69,12 @@ internal interface IClientConnection : IMessageTarget, IThreadPoolWorkItem
     void Push(byte[] message);
 
     /// <summary>
+    /// Ends the client's subscriptions to channels whose slots this node does not have any more, after the pending messages. Any thread
+    /// may call it.
+    /// </summary>
+    void EndForeignSubscriptions();
+
+    /// <summary>
     /// Writes the pending messages. They may show effects of other clients that are not durable yet, so all effects placed so
     /// far count as seen.
     /// </summary>

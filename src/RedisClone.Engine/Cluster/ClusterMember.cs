@@ -9,6 +9,7 @@ using RedisClone.Engine.Cluster.Redirects;
 using RedisClone.Engine.Cluster.SlotMigration;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Failures;
+using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
 using RedisClone.Storage.Memory;
@@ -82,6 +83,9 @@ internal sealed class ClusterMember : IDisposable
 
     /// <summary>What the commands on each slot cost; null if that is not counted.</summary>
     public SlotUse? Use => _server.Config.ClusterSlotStatsEnabled ? _use : null;
+
+    /// <summary>Whether this node, or the primary that it follows, is the owner of a slot. May be called without the lock.</summary>
+    public bool Has(int slot) => State.OwnerOf(slot) is { } owner && owner == State.Myself.Leader;
 
     /// <summary>Whether the data is loaded and the bus speaks.</summary>
     public bool HasBegun { get; private set; }
@@ -322,10 +326,15 @@ internal sealed class ClusterMember : IDisposable
         }
     }
 
-    /// <summary>Lets commands see the change, and blocked clients whose keys moved learn of it.</summary>
+    /// <summary>Lets commands see the change. Blocked clients and subscribers whose keys or channels moved learn of it.</summary>
     private void PublishSlots(bool mayGain)
     {
         Use?.KeepOwned(State);
+        foreach ((byte[] channel, Session[] sessions) in _server.Hub[SubscriptionKind.Shard].All)
+        {
+            if (Has(KeySlot.Of(channel))) continue;
+            foreach (Session session in sessions) session.Connection!.EndForeignSubscriptions();
+        }
         if (!Served.Update(State, mayGain)) return;
         foreach (Session session in _server.Sessions.Unordered)
             if (session.Waiter is { Keys.Count: > 0 } waiter) waiter.Wake(WakeReason.Again);

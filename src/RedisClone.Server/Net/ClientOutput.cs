@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands.Pubsub;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Replication;
 using RedisClone.Protocol;
@@ -17,6 +18,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 {
     private readonly Pushes _pushes = new();
     private DiscardWriter? _discard;
+    private volatile bool _mustLookAtChannels;
     private long _mutedFrom;
     private long _handedOver;              // of the bytes that the reply writer counts
     private long _flushing;                // in a flush that the transport has not finished
@@ -55,17 +57,29 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     public int Messages => _pushes.Count;
 
-    public bool HasMessages => _pushes.Any || Replica is { HasNews: true };
+    public bool HasMessages => _pushes.Any || MustLookAtChannels || Replica is { HasNews: true };
 
     /// <summary>Adds a message. Returns true if the connection's owner must be woken.</summary>
     public bool Add(byte[] message) => _pushes.Add(message);
 
-    public void WriteMessages()
+    /// <summary>Whether the node may not have the slots of the client's shard channels any more.</summary>
+    public bool MustLookAtChannels
+    {
+        get => _mustLookAtChannels;
+        set => _mustLookAtChannels = value;
+    }
+
+    public void WriteMessages(Session session)
     {
         bool muted = _discard is not null;
         if (muted) Mute(false);
         _pushes.WriteTo(Reply);
         Replica?.WriteTo(Reply);
+        if (_mustLookAtChannels)
+        {
+            _mustLookAtChannels = false;
+            PubSubCommands.EndForeign(session);
+        }
         if (muted) Mute(true);
     }
 

@@ -254,9 +254,15 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         return true;
     }
 
+    public void EndForeignSubscriptions()
+    {
+        _output.MustLookAtChannels = true;
+        _scheduler.Schedule(this);
+    }
+
     public void WriteMessages()
     {
-        _output.WriteMessages();
+        _output.WriteMessages(Session);
         if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
     }
 

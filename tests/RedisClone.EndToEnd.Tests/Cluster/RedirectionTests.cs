@@ -137,6 +137,32 @@ public sealed class RedirectionTests
         at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "MIGRATING", ClusterOfNodes.NameOf(target));
     }
 
+    /// <summary>Messages that were published before arrive before the end of the subscription.</summary>
+    [Theory]
+    [InlineData("2")]
+    [InlineData("3")]
+    public void SubscriptionsToChannelsOfASlotThatMovesEnd(string protocol)
+    {
+        using var cluster = new ClusterOfNodes("ooo", replicas: 0);
+        ServerProcess owner = cluster.Nodes[0], target = cluster.Nodes[1];
+        using RespClient subscriber = owner.Connect(), publisher = owner.Connect();
+        subscriber.Call("HELLO", protocol);
+        foreach (string channel in new[] { "{06S}1", "{Qi}2", "{06S}3" }) subscriber.Send("SSUBSCRIBE", channel);
+        for (int i = 1; i <= 3; i++) Assert.Equal("ssubscribe", Next().Items![0].Text);
+        publisher.Expect(":1", "SPUBLISH", "{06S}1", "last");
+        Assert.Equal("OK", ClusterOfNodes.Call(owner, "CLUSTER", "SETSLOT", "0", "NODE", ClusterOfNodes.NameOf(target)).Text);
+        Assert.Equal(["smessage", "{06S}1", "last"], Next().Items!.Select(static item => item.Text));
+        string[] ended = [Next().ToString(), Next().ToString()];
+        Assert.Contains("\"sunsubscribe\" $\"{06S}1\"", string.Join(' ', ended), StringComparison.Ordinal);
+        Assert.Contains("\"sunsubscribe\" $\"{06S}3\"", string.Join(' ', ended), StringComparison.Ordinal);
+        Assert.EndsWith(":1]", ended[1], StringComparison.Ordinal);
+        publisher.Expect($"-MOVED 0 127.0.0.1:{target.Port}", "SPUBLISH", "{06S}1", "late");
+        publisher.Expect(":1", "SPUBLISH", "{Qi}2", "here");
+        Assert.Equal("here", Next().Items![2].Text);
+
+        Reply Next() => subscriber.ReadAny();
+    }
+
     /// <summary>A transaction is redirected as a whole, and a blocked client learns that its key has moved.</summary>
     [Fact]
     public void TransactionsAndBlockedClientsAreRedirected()

@@ -2,6 +2,7 @@ using System.Buffers;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Protocol;
+using RedisClone.Storage.Memory;
 using static RedisClone.Engine.Commands.CommandFlags;
 
 namespace RedisClone.Engine.Commands.Pubsub;
@@ -74,6 +75,17 @@ internal static class PubSubCommands
         },
     ];
 
+    /// <summary>Ends the subscriptions of a client to channels whose slots this node does not have any more.</summary>
+    public static void EndForeign(Session session)
+    {
+        foreach (byte[] name in session.SubscriptionsOf(SubscriptionKind.Shard).ToArray())
+        {
+            if (session.Server.Cluster is not { } cluster || cluster.Has(KeySlot.Of(name))) continue;
+            session.Server.Hub.Unsubscribe(session, SubscriptionKind.Shard, name);
+            Write(session.Reply, "sunsubscribe"u8, name, nothing: false, session.SubscriptionsOf(SubscriptionKind.Shard).Count);
+        }
+    }
+
     private static void Subscribe(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Channel, "subscribe"u8);
 
     private static void SubscribePattern(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Pattern, "psubscribe"u8);
@@ -94,6 +106,9 @@ internal static class PubSubCommands
             Confirm(ref c, word, c.Args[i], kind);
             if (added is not null) c.Clients.Hub.Open(c.Session, kind, added);
         }
+        // The slot may have moved since the check. The thread that moves it looks for subscribers afterwards.
+        if (kind == SubscriptionKind.Shard && c.Clients.Cluster is { } cluster && !cluster.Has(KeySlot.Of(c.Args[1])))
+            c.Session.Connection!.EndForeignSubscriptions();
         // The permissions of the user may have been reduced since the check. The thread that changes them looks for
         // subscribers afterwards. With a full fence on both sides, at least one of the two threads sees the change of the
         // other.

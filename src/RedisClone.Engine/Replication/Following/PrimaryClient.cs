@@ -70,6 +70,11 @@ internal sealed class PrimaryClient : IClientConnection
     {
     }
 
+    public void EndForeignSubscriptions()
+    {
+        // The commands of a primary do not subscribe.
+    }
+
     public void WriteMessages()
     {
     }
