@@ -25,6 +25,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
     private JournalEngine? _engine;
+    private BackupJob? _job;            // of the backup whose snapshot is in progress
     private volatile string? _lost;     // why an effect is missing in the backup
 
     public BackupState State { get; private set; }
@@ -76,7 +77,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             slot.TryStart(SnapshotKind.Backup, () =>
             {
                 State = BackupState.Snapshotting;
-                return new BackupJob(this);
+                return _job = new BackupJob(this);
             }, isHeld);
         }
         catch
@@ -204,9 +205,18 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         server.Log.LogWarning("The backup has failed: {Reason}", reason);
     }
 
-    private SnapshotOrder Mark()
+    /// <summary>Begins the increments of the backup; null if the backup was aborted while the snapshot waited for the shards.</summary>
+    private SnapshotOrder? Mark(BackupJob job)
     {
-        JournalDirectory directory = _directory!;
+        lock (_gate)
+        {
+            if (State != BackupState.Snapshotting || _job != job || _directory is not { } directory) return null;
+            return Mark(directory);
+        }
+    }
+
+    private SnapshotOrder Mark(JournalDirectory directory)
+    {
         _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
         long lsn = _engine.BeginRebuild(directory);
         _lost = null;
@@ -214,18 +224,21 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), AsRdb: true, lsn);
     }
 
-    private void Ended(string? failure)
+    private void Ended(BackupJob job, string? failure)
     {
         lock (_gate)
         {
-            if (State != BackupState.Snapshotting) RemoveFiles();
-            else if ((failure ?? _lost) is { } reason) Fail(reason);
+            // The backup was aborted, its files are removed, and another one may have begun.
+            if (_job != job) return;
+            _job = null;
+            if ((failure ?? _lost) is { } reason) Fail(reason);
             else State = BackupState.Incrementing;
         }
     }
 
     private void Fail(string reason)
     {
+        _job = null;
         server.Effects.Detach(this);
         (State, Error) = (BackupState.Failed, reason);
         _engine?.Stop();
@@ -260,15 +273,15 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         private long _lsn;
 
-        public SnapshotOrder Mark()
+        public SnapshotOrder? Mark()
         {
-            SnapshotOrder order = backups.Mark();
-            _lsn = order.Lsn;
+            SnapshotOrder? order = backups.Mark(this);
+            _lsn = order?.Lsn ?? 0;
             return order;
         }
 
-        public string? Publish() => backups._engine is { } engine ? engine.InstallBase(_lsn, rdb: true) : "the backup was aborted";
+        public string? Publish() => backups._job == this && backups._engine is { } engine ? engine.InstallBase(_lsn, rdb: true) : "the backup was aborted";
 
-        public void Ended(SnapshotRun run, string? failure) => backups.Ended(failure);
+        public void Ended(SnapshotRun run, string? failure) => backups.Ended(this, failure);
     }
 }

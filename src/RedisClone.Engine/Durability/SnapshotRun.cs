@@ -119,13 +119,18 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
             if (rest > TimeSpan.Zero && !IsAwaited) _over.Wait(rest);
         }
         if (!IsOver) Guarded(_file.End);
-        if (!IsOver) _file.Dispose();
+        // The outcome is read once. A cancellation from now on comes too late, because the file is complete.
+        string? failure = Volatile.Read(ref _failure);
+        if (failure is null)
+        {
+            _file.Dispose();
+        }
         else if (!told)
         {
             _file.Discard();
-            failed(_failure!);
+            failed(failure);
         }
-        return _failure;
+        return failure;
     }
 
     /// <summary>Writes the whole file for a caller that holds every shard until the end.</summary>
@@ -142,9 +147,10 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         }
         if (!IsOver) Guarded(WriteSent);
         if (!IsOver) Guarded(_file.End);
-        if (IsOver) _file.Discard();
-        else _file.Dispose();
-        return _failure;
+        string? failure = Volatile.Read(ref _failure);
+        if (failure is null) _file.Dispose();
+        else _file.Discard();
+        return failure;
     }
 
     /// <summary>Captures a slice of one shard, on this thread or on a worker. False when all shards are captured.</summary>

@@ -81,8 +81,28 @@ internal sealed class EffectBuffer
     /// <summary>The largest size of a unit in bytes. Tests set a smaller one.</summary>
     public long MostBytes { get; set; } = Limits.UnitBytes;
 
-    /// <summary>While true, effects are discarded.</summary>
+    /// <summary>
+    /// While true, effects are discarded. Those of expiry and eviction are not: later effects build on them.
+    /// </summary>
     public bool IsMuted { get; set; }
+
+    /// <summary>Ends the discarding of effects until the value is disposed.</summary>
+    public Unmuting Unmute() => new(this);
+
+    /// <summary>The time in which effects are not discarded.</summary>
+    public readonly ref struct Unmuting
+    {
+        private readonly EffectBuffer _effects;
+        private readonly bool _wasMuted;
+
+        internal Unmuting(EffectBuffer effects)
+        {
+            (_effects, _wasMuted) = (effects, effects.IsMuted);
+            effects.IsMuted = false;
+        }
+
+        public void Dispose() => _effects.IsMuted = _wasMuted;
+    }
 
     /// <summary>
     /// An upper bound for the bytes of a command with <paramref name="arguments"/> arguments, its name included, whose texts
@@ -176,7 +196,7 @@ internal sealed class EffectBuffer
     /// <summary>Adds a DEL of one key, which is the effect of an expiry or an eviction.</summary>
     public void AddDelete(int database, ReadOnlySpan<byte> key)
     {
-        if (IsMuted) return;
+        using Unmuting unmuted = Unmute();
         Room(MostSelects + SizeOf(2, "DEL"u8.Length + (long)key.Length));
         Begin(database, 2);
         Add("DEL"u8);

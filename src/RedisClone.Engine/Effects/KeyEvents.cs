@@ -75,7 +75,8 @@ internal sealed class KeyEvents(ServerCore server)
         byte[] copy = ArrayPool<byte>.Shared.Rent(key.Length);
         key.CopyTo(copy);
         var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
-        int removed = HashValue.RemoveExpired(entry, limit, ref visitor);
+        int removed;
+        using (lane.Effects.Unmute()) removed = HashValue.RemoveExpired(entry, limit, ref visitor);
         ArrayPool<byte>.Shared.Return(copy);
         FieldsExpired(entry, removed, database, lane);
         return removed;
@@ -90,6 +91,7 @@ internal sealed class KeyEvents(ServerCore server)
         entry.Keyspace.Preserve(entry);
         if (server.Effects.Wanted)
         {
+            using EffectBuffer.Unmuting unmuted = lane.Effects.Unmute();
             lane.Effects.Begin(database, arguments.Length + 2);
             lane.Effects.Add("HDEL"u8);
             lane.Effects.Add(entry.Key);

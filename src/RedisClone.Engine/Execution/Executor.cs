@@ -271,19 +271,44 @@ internal sealed class Executor(ServerCore server)
         }
         c.IsAnswered = true;
         lane.Changes += c.Changes;
-        if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, ref c);
+        Note(ref c, ref started, c.Reply.Errors - errorsBefore - c.CountedErrors, replied, watching, use);
+        return Outcome.Done;
+    }
 
+    /// <summary>
+    /// Tracks what the client has read, and counts the command. The command has had its effect, so a lack of memory here must not end
+    /// the transaction or the script around it.
+    /// </summary>
+    private void Note(ref CommandContext c, ref long started, int errors, long replied, HotKeySession? watching, SlotUse? use)
+    {
+        (Session session, CommandRow row, Lane lane) = (c.Session, c.Row, c.Lane);
+        try
+        {
+            if (session.Tracking is { } tracking) server.Invalidations.AfterCommand(tracking, ref c);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // The client would not learn that the keys change, so it must not keep what it has read.
+            server.Failures.Refused(ref c, failure);
+            session.Connection?.Kill();
+        }
         long ended = Stopwatch.GetTimestamp();
         long ticks = ended - started;
         started = ended;
-        Count(c.Reply, row, ticks, lane, c.Reply.Errors - errorsBefore - c.CountedErrors, c.FailsWithPart);
-        // The commands of a script have a session without a connection. The slow log records the script itself.
-        if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
-        if (ticks >= server.Latency.Threshold && session.Connection is not null)
-            server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
-        watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
-        use?.Note(c, ticks, c.Reply.BytesWritten - replied);
-        return Outcome.Done;
+        try
+        {
+            Count(c.Reply, row, ticks, lane, errors, c.FailsWithPart);
+            // The commands of a script have a session without a connection. The slow log records the script itself.
+            if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
+            if (ticks >= server.Latency.Threshold && session.Connection is not null)
+                server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
+            watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
+            use?.Note(c, ticks, c.Reply.BytesWritten - replied);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            server.Failures.Refused(ref c, failure);
+        }
     }
 
     /// <summary>

@@ -31,6 +31,11 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
 
     public string RequestLost => $"IOERR error or timeout {(_isWriting ? "writing" : "reading")} to target instance";
 
+    /// <summary>
+    /// Gives up the keys that the target has not confirmed. Those that it has are still brought to the state that they have here.
+    /// </summary>
+    public void KeepConfirmed() => Keys.RemoveAll(static key => !key.IsConfirmed);
+
     /// <summary>Transfers the keys and then makes the command of a waiting client run again.</summary>
     public void Start(Waiter waiter) => _ = Task.Run(async () =>
     {

@@ -92,8 +92,15 @@ internal static class MigrateCommand
         long work = 0;
         foreach (MigratedKey key in migration.Keys) work += (key.Payload?.Length ?? 0) / 16;
         if (!plan.Copies && c.MoveToWorker(work)) return;
-        bool mustRepeat = !plan.Copies && HasChanges(ref c, migration) && migration.Error is null;
-        if (mustRepeat && migration.Rounds < MostFreeRounds)
+        string? first = migration.Error;
+        if (first is not null && !plan.Copies)
+        {
+            // The keys that the target has confirmed are not left with a state that they do not have here.
+            if (c.MoveToWorker(long.MaxValue)) return;
+            migration.KeepConfirmed();
+        }
+        bool mustRepeat = !plan.Copies && HasChanges(ref c, migration);
+        if (mustRepeat && migration.Rounds < MostFreeRounds && first is null)
         {
             Wait(ref c, migration);
             return;
@@ -106,7 +113,7 @@ internal static class MigrateCommand
         }
         c.Session.Migration = null;
         if (!plan.Copies) Remove(ref c, migration);
-        if (migration.Error is { } error) c.Fail(error);
+        if ((first ?? migration.Error) is { } error) c.Fail(error);
         else c.Reply.Ok();
     }
 
