@@ -121,19 +121,27 @@ public sealed class RedirectionTests
     /// <summary>A key that a client deletes while MIGRATE transfers it is not at the target either.</summary>
     private static void AssertGoneOnBothSides(ServerProcess owner, ServerProcess target)
     {
-        const string key = "{06S}large";
+        const string key = "{06S}large", busy = "{06S}busy";
         using RespClient at = owner.Connect(), migrating = owner.Connect(), to = target.Connect();
         at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "STABLE");
-        for (int round = 0; round < 5; round++)
+        at.Expect("+OK", "SET", busy, "1");
+        to.Expect("+OK", "ASKING");
+        to.Expect("+OK", "SET", busy, "2");
+        for (int round = 0; round < 6; round++)
         {
             at.Expect("+OK", "SET", key, new string('v', 30_000_000));
-            migrating.Send("MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "20000");
+            // In every second round, another key of the command fails, because the target has it.
+            if (round % 2 == 0) migrating.Send("MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "20000");
+            else migrating.Send("MIGRATE", "127.0.0.1", $"{target.Port}", "", "0", "20000", "KEYS", key, busy);
             Thread.Sleep(30 * round);
             bool isDeleted = at.Call("DEL", key).Text == "1";
             migrating.Read();
             to.Expect("+OK", "ASKING");
             to.Expect(isDeleted ? ":0" : ":1", "DEL", key);
         }
+        at.Expect(":1", "DEL", busy);
+        to.Expect("+OK", "ASKING");
+        to.Expect(":1", "DEL", busy);
         at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "MIGRATING", ClusterOfNodes.NameOf(target));
     }
 

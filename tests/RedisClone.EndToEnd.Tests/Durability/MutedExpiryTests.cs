@@ -1,0 +1,45 @@
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Durability;
+
+/// <summary>
+/// A script with redis.set_repl(REPL_NONE) finds keys and fields expired. Their removal is in the journal all the same, because later
+/// writes build on it.
+/// </summary>
+public sealed class MutedExpiryTests
+{
+    private static readonly string[] Durable =
+        ["--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", "--save", ""];
+
+    [Fact]
+    public void WritesAfterAMutedExpirySurviveARestart()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        {
+            using RespClient client = server.Connect();
+            client.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "0");
+            client.Expect(":1", "HSET", "hash", "old", "1");
+            client.Expect("+OK", "SET", "string", "old");
+            client.Expect(":2", "HSET", "fields", "old", "1", "other", "2");
+            client.Expect(":1", "PEXPIRE", "hash", "1");
+            client.Expect(":1", "PEXPIRE", "string", "1");
+            client.Expect("*[:1]", "HPEXPIRE", "fields", "1", "FIELDS", "1", "old");
+            Thread.Sleep(20);
+            const string muted = "redis.set_repl(redis.REPL_NONE) redis.call('EXISTS', KEYS[1]) redis.call('GET', KEYS[2]) redis.call('HGET', KEYS[3], 'old') ";
+            const string written = "redis.set_repl(redis.REPL_ALL) redis.call('HSET', KEYS[1], 'f', 'v') redis.call('APPEND', KEYS[2], 'new') "
+                + "return redis.call('HSETNX', KEYS[3], 'old', 'new')";
+            client.Expect(":1", "EVAL", muted + written, "3", "hash", "string", "fields");
+            server.Kill();
+        }
+        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (RespClient client = again.Connect())
+        {
+            client.Expect("*[$\"f\" $\"v\"]", "HGETALL", "hash");
+            client.Expect(":-1", "TTL", "hash");
+            client.Expect("$\"new\"", "GET", "string");
+            client.Expect("$\"new\"", "HGET", "fields", "old");
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+}
