@@ -57,8 +57,8 @@ public sealed class ClientShareTests
             small.Add(large);
         }
         await client.UntilAsync("INFO stats", stats => !stats.Contains("evicted_clients:0\r\n", StringComparison.Ordinal));
-        await client.UntilAsync("PING", _ => server.Core.ClientMemory is { Leaving: 0, IsFull: false });
-        Assert.InRange(server.Core.ClientMemory.Total, 1, 16 * Mega);
+        // The last clients may still send, so more of them may have to go after a moment with enough memory.
+        await client.UntilAsync("PING", _ => server.Core.ClientMemory is { Leaving: 0, IsFull: false, Total: > 0 and <= 16 * Mega });
         for (int i = 0; i < 40; i++) Assert.Equal("PONG", small[i].Run("PING"));
         foreach (TestClient one in small) one.Dispose();
     }
