@@ -40,11 +40,8 @@ public sealed class HostileBusTests
         string before = ClusterOfNodes.Call(server, "CLUSTER", "NODES").Text!, name = ClusterOfNodes.NameOf(server);
         for (byte type = 0; type < 3; type++)
         {
-            byte[] forged = new byte[2256];
-            "RCmb"u8.CopyTo(forged);
-            new byte[] { 0, 0, 8, 208, 0, 1, 0, 0, 0, type, 0, 0 }.CopyTo(forged, 4);
+            byte[] forged = ForgedMessage.Of(type, name);
             forged.AsSpan(16, 16).Fill(0xFF);                              // the epochs
-            System.Text.Encoding.ASCII.GetBytes(name).CopyTo(forged, 40);
             forged.AsSpan(80, 2048).Fill(0xFF);                            // the slots
             System.Text.Encoding.ASCII.GetBytes(new string('a', 40)).CopyTo(forged, 2128);
             forged[2251] = 2;                                              // a replica

@@ -24,6 +24,10 @@ public sealed class FailoverTests
         foreach (ServerProcess next in order)
         {
             using RespClient leader = present.Connect(), heir = next.Connect();
+            // A server knows one past ID of replication: a replica that misses two failovers in a row asks for the whole.
+            FollowingTests.Until(() => ReplicationIds(one, two, three).Distinct().Count() == 1, "a replica stays behind", present);
+            string replica = $"port={next.Port},state=online";
+            FollowingTests.Until(() => leader.Call("INFO", "replication").Text!.Contains(replica, StringComparison.Ordinal), "no replica", present);
             leader.Expect("+OK", "FAILOVER", "TO", "127.0.0.1", $"{next.Port}", "TIMEOUT", "30000");
             FollowingTests.Until(() => heir.Call("ROLE")[0].Text == "master" && leader.Call("ROLE")[0].Text == "slave", "the roles stay", present);
             FollowingTests.Until(
@@ -161,6 +165,14 @@ public sealed class FailoverTests
             using RespClient one = ours.Connect(), other = redis.Connect();
             Assert.Equal($"{Requests.Show(request)}: {other.Call(request)}", $"{Requests.Show(request)}: {one.Call(request)}");
         }
+    }
+
+    private static string[] ReplicationIds(params ServerProcess[] servers) => [.. servers.Select(ReplicationId)];
+
+    private static string ReplicationId(ServerProcess server)
+    {
+        using RespClient client = server.Connect();
+        return client.Call("INFO", "replication").Text!.Split("\r\n").First(line => line.StartsWith("master_replid:", StringComparison.Ordinal));
     }
 
     /// <summary>Counts with INCR at the server that accepts writes. Returns the last confirmed value.</summary>

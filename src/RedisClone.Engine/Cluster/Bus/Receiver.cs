@@ -5,7 +5,7 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Bus;
 
-/// <summary>Processes the messages of other nodes. Except for published messages, the caller holds the lock of the cluster.</summary>
+/// <summary>Processes the messages of other nodes. Except for <see cref="TakePublished"/>, the caller holds the lock of the cluster.</summary>
 internal sealed class Receiver(ServerCore server, ClusterMember cluster)
 {
     private readonly GossipReader _gossip = new(server, cluster);
@@ -17,8 +17,13 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
     /// <summary>Delivers a message that was published at another node.</summary>
     public void TakePublished(BusLink link, in BusMessage message)
     {
-        // Only a node that is known may publish. Its first ping has told who it is.
-        if (link.Node is not { } sender) return;
+        // Only a known node may publish. The pings of the link may have come before this node knew the sender.
+        ClusterNode? sender = link.Node;
+        if (sender is null)
+        {
+            lock (cluster.Gate) sender = link.IsClosed ? null : SenderOf(link, message);
+        }
+        if (sender is null) return;
         sender.DataReceived = ServerCore.UnixMilliseconds();
         ReadOnlySpan<byte> data = message.Data;
         int channel = (int)BinaryPrimitives.ReadUInt32BigEndian(data);
