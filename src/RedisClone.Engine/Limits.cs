@@ -44,6 +44,9 @@ internal static class Limits
     /// </summary>
     public static readonly long OwnScriptMemory = HeapLimit.Part(64, 16 << 20);
 
+    /// <summary>The number of scripts that run beside others and have <see cref="OwnScriptMemory"/>: an eighth of a heap with a limit.</summary>
+    public const int ScriptsWithOwnMemory = 8;
+
     /// <summary>
     /// Bytes of the effects of one transaction or script, which are stored in one array. The effects of a single command always
     /// fit, with room for the effects of keys that expire during the command.

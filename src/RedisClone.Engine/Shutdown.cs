@@ -80,6 +80,7 @@ internal sealed class Shutdown(ServerCore server)
     private bool TryEnd(ShutdownOptions options)
     {
         bool ends = false;
+        if (!options.HasFlag(ShutdownOptions.Now)) AwaitMigrations();
         // From here on no write is confirmed, because the data that it changes is being saved.
         server.Pause.HoldWrites();
         try
@@ -130,6 +131,13 @@ internal sealed class Shutdown(ServerCore server)
         if (options.HasFlag(ShutdownOptions.NoSave) || Save is not { } save || save(options) || isForced) return true;
         server.Log.LogWarning("Error trying to save the DB, can't exit.");
         return false;
+    }
+
+    /// <summary>Waits for the keys that MIGRATE transfers, so that they do not stay on both servers.</summary>
+    private void AwaitMigrations()
+    {
+        long until = ServerCore.UnixMilliseconds() + server.Config.ShutdownTimeout * 1000L;
+        while (server.MigrationLinks.Running > 0 && ServerCore.UnixMilliseconds() < until) Thread.Sleep(Look);
     }
 
     /// <summary>

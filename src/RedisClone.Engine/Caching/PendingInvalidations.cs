@@ -1,3 +1,5 @@
+using RedisClone.Engine.Effects;
+
 namespace RedisClone.Engine.Caching;
 
 /// <summary>
@@ -24,7 +26,8 @@ internal sealed class PendingInvalidations
 
     public void Clear()
     {
-        Messages.Clear();
-        _changed.Clear();
+        Messages.Reuse();
+        Readers.Reuse();
+        _changed.Reuse();
     }
 }

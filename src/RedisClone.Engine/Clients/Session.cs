@@ -239,7 +239,16 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     }
 
     /// <summary>The transfer of the MIGRATE that the client waits for, or null.</summary>
-    internal Migration? Migration { get; set; }
+    internal Migration? Migration
+    {
+        get;
+        set
+        {
+            if (field is null && value is not null) server.MigrationLinks.Begun();
+            else if (field is not null && value is null) server.MigrationLinks.Ended();
+            field = value;
+        }
+    }
 
     /// <summary>The client's subscriptions of one kind. Only the client's own commands change them.</summary>
     internal HashSet<byte[]> SubscriptionsOf(SubscriptionKind kind)

@@ -142,6 +142,20 @@ internal sealed class ClusterMember : IDisposable
         Pending pending = State.Pending;
         long now = ServerCore.UnixMilliseconds();
         State.Pending = Pending.None;
+        try
+        {
+            Finish(ref pending, now);
+        }
+        catch (OutOfMemoryException)
+        {
+            // The next round tries again.
+            State.Pending |= pending;
+            throw;
+        }
+    }
+
+    private void Finish(ref Pending pending, long now)
+    {
         if ((pending & Pending.ManualFailover) != 0 && State.Myself.IsReplica) ManualFailover.Advance();
         if (((pending | State.Pending) & Pending.Election) != 0) Election.Advance(now);
         pending |= State.Pending;
@@ -259,9 +273,17 @@ internal sealed class ClusterMember : IDisposable
     {
         IsTakingOver = false;
         if (!State.Myself.IsReplica || State.Myself.Primary is not { } former) return;
-        State.MakePrimary(State.Myself);
-        _server.Role.Lead();
-        State.MoveAll(former, State.Myself);
+        try
+        {
+            State.MakePrimary(State.Myself);
+            _server.Role.Lead();
+            State.MoveAll(former, State.Myself);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // A primary without the slots of its shard would keep them down.
+            Fatal.End("this node could not take over the slots of its primary", failure);
+        }
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
         ManualFailover.Reset();
         DropForeignKeys();

@@ -72,16 +72,16 @@ internal ref partial struct CommandContext
 
     /// <summary>
     /// Blocks the client while work outside of the server is done. The work wakes the waiter with <see cref="WakeReason.Again"/>,
-    /// and the command runs again with an <see cref="EarlierDeadline"/>. <paramref name="answer"/> is the reply to CLIENT UNBLOCK.
+    /// and the command runs again with an <see cref="EarlierDeadline"/>. Neither the end of the client nor CLIENT UNBLOCK ends the wait.
     /// </summary>
-    public Waiter? BlockForWork(Action<ReplyWriter> answer)
+    public Waiter? BlockForWork()
     {
         if (_server.Failures.IsShortOfMemory)
         {
             Fail(Errors.AllocationFailed);
             return null;
         }
-        var waiter = new Waiter(Session, default, default, test: null, answer) { Deadline = Now };
+        var waiter = new Waiter(Session, default, default, test: null, static _ => { }) { Deadline = Now, MustFinish = true };
         Block(waiter, milliseconds: 0, againAfter: 0);
         return waiter;
     }

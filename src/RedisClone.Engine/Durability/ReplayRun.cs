@@ -97,7 +97,7 @@ internal sealed class ReplayRun
         row.Handler!(ref context);
         if (lane.HasFollowUps)
         {
-            lane.ReadyKeys.Clear();
+            lane.ReadyKeys.Reuse();
             lane.EndUnit();
         }
         if (context.Failure is not null) _session.Reply.Error(context.Failure);

@@ -46,6 +46,6 @@ internal sealed class HeldMessages
                 to.Lose();
             }
         }
-        _held.Clear();
+        _held.Reuse();
     }
 }

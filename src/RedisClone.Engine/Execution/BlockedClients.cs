@@ -50,7 +50,7 @@ internal sealed class BlockedClients(ServerCore server)
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
             while (NextWaiter(shard, key, lane, now, held) is { } waiter) ServeOne(waiter, lane, now, held);
         }
-        lane.ReadyKeys.Clear();
+        lane.ReadyKeys.Reuse();
         server.Latency.End(LatencyEvents.Unblocking, started);
     }
 

@@ -29,7 +29,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     /// <summary>The number of transfers so far. A key that changes during the transfer is transferred again.</summary>
     public int Rounds { get; private set; }
 
-    public string RequestLost => $"IOERR error or timeout {(_isWriting ? "writing" : "reading")} to target instance";
+    private string RequestLost => $"IOERR error or timeout {(_isWriting ? "writing" : "reading")} to target instance";
 
     /// <summary>
     /// Gives up the keys that the target has not confirmed. Those that it has are still brought to the state that they have here.

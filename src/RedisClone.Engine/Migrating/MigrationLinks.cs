@@ -10,6 +10,7 @@ internal sealed class MigrationLinks(ServerCore server)
 
     private readonly Lock _gate = new();
     private readonly List<MigrationLink> _idle = [];
+    private int _running;
 
     public int Count
     {
@@ -18,6 +19,13 @@ internal sealed class MigrationLinks(ServerCore server)
             lock (_gate) return _idle.Count;
         }
     }
+
+    /// <summary>The number of MIGRATE commands that have begun and not ended.</summary>
+    public int Running => Volatile.Read(ref _running);
+
+    public void Begun() => Interlocked.Increment(ref _running);
+
+    public void Ended() => Interlocked.Decrement(ref _running);
 
     /// <summary>A kept connection, which then belongs to the caller, or null.</summary>
     public MigrationLink? Take(string address)

@@ -28,6 +28,7 @@ internal sealed class Interpreter
     private readonly LuaString _keys, _argv;
 
     private long _extraMemory;
+    private bool _isBeside;             // runs beside other scripts, which share memory with it
     private long _timeMicroseconds;
     private ShardSet _held;
 
@@ -177,6 +178,8 @@ internal sealed class Interpreter
             if (routine.Body.IsStateless) State.ForgetSince(allocated);
             _engine.ReturnMemory(_extraMemory);
             _extraMemory = 0;
+            if (_isBeside) _engine.LeaveBeside();
+            _isBeside = false;
         }
     }
 
@@ -222,7 +225,11 @@ internal sealed class Interpreter
         Session.Reply.Version = 2;
         Session.SeenLsn = c.Session.SeenLsn;
         _timeMicroseconds = 0;
-        if (this != _engine.Main) State.MemoryLimit = State.AllocatedBytes + Limits.OwnScriptMemory;
+        if (this != _engine.Main)
+        {
+            State.MemoryLimit = State.AllocatedBytes + _engine.EnterBeside();
+            _isBeside = true;
+        }
         else if (Server.Shards.Budget.LimitsClients) State.MemoryLimit = _engine.MemoryFor(State.AllocatedBytes);
         return Clock = Progress.Begin(c.Session, routine, _held, HoldsAll);
     }

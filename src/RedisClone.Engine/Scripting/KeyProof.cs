@@ -47,7 +47,7 @@ internal static class KeyProof
         {
             int first = spec.Index + spec.FirstKey;
             // If the number of keys is not known, all further arguments may be keys.
-            long last = NumberOf(site, spec.Index) is { } count ? first + count - 1 : long.MaxValue;
+            long last = NumberOf(site, spec.Index) is { } count ? first + (count - 1) * spec.Step : long.MaxValue;
             return AreKeys(site, first, last, spec.Step);
         }
         if (spec.Last >= 0) return AreKeys(site, spec.Index, spec.Index + spec.Last, spec.Step);

@@ -13,6 +13,7 @@ internal sealed class ScriptEngine
     private readonly InterpreterPool _pool;
     private readonly long _mostMemory;
     private long _takenMemory;
+    private int _runningBeside;
 
     public ScriptEngine(ServerCore server)
     {
@@ -103,6 +104,14 @@ internal sealed class ScriptEngine
         ReturnMemory(bytes);
         return false;
     }
+
+    /// <summary>
+    /// Notes that a script runs beside others, and returns the bytes that it may use without those that these scripts share. Many at
+    /// once have only the shared bytes, so that all of them together are bounded.
+    /// </summary>
+    public long EnterBeside() => Interlocked.Increment(ref _runningBeside) <= Limits.ScriptsWithOwnMemory ? Limits.OwnScriptMemory : 0;
+
+    public void LeaveBeside() => Interlocked.Decrement(ref _runningBeside);
 
     public void ReturnMemory(long bytes)
     {

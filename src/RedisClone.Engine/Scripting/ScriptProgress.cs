@@ -125,8 +125,16 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     {
         if (now - _lastAnswer < AnswerPause) return;
         _lastAnswer = now;
-        foreach (Session session in server.Sessions.Unordered)
-            if (session != _caller) session.Connection!.Reconsider();
+        try
+        {
+            foreach (Session session in server.Sessions.Unordered)
+                if (session != _caller) session.Connection!.Reconsider();
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // The script goes on. The clients that are left wait until the next attempt, or until the script ends.
+            server.Failures.WorkFailed("Clients that wait for a busy script could not be answered", failure);
+        }
     }
 }
 

@@ -9,8 +9,7 @@ namespace RedisClone.Engine.Scripting;
 /// <summary>The scripts that have run for some time, for the commands that ask for them or end them. Any thread may use it.</summary>
 internal sealed class ScriptRuns(ServerCore server)
 {
-    private readonly Lock _changing = new();
-    private ScriptProgress[] _long = [];
+    private readonly List<ScriptProgress> _long = [];       // the lock of all access
     private int _busy;
     private volatile bool _serverEnds;
 
@@ -21,7 +20,13 @@ internal sealed class ScriptRuns(ServerCore server)
     public bool ServerEnds => _serverEnds;
 
     /// <summary>The description of the script that has run longest; null if none has run for some time.</summary>
-    public LongRun? Longest => _long.Length == 0 ? null : _long[0].Long;
+    public LongRun? Longest
+    {
+        get
+        {
+            lock (_long) return _long.Count == 0 ? null : _long[0].Long;
+        }
+    }
 
     /// <summary>The error reply of the busy script that has run longest; null if no script is busy.</summary>
     public string? BusyError
@@ -29,23 +34,21 @@ internal sealed class ScriptRuns(ServerCore server)
         get
         {
             if (!IsAnyBusy) return null;
-            foreach (ScriptProgress progress in _long)
-                if (progress.Long is { IsBusy: true } run) return run.BusyError;
-            return null;
+            lock (_long) return _long.Find(static progress => progress.Long is { IsBusy: true })?.Long?.BusyError;
         }
     }
 
     /// <summary>Adds a script that has run for some time.</summary>
     public void Add(ScriptProgress progress)
     {
-        lock (_changing) _long = [.. _long, progress];
+        lock (_long) _long.Add(progress);
     }
 
-    /// <summary>Removes a script that has ended.</summary>
+    /// <summary>Removes a script that has ended. It allocates nothing, because the script may have used up the memory.</summary>
     public void Remove(ScriptProgress progress, bool wasBusy)
     {
-        lock (_changing) _long = Array.FindAll(_long, other => other != progress);
         if (wasBusy) Interlocked.Decrement(ref _busy);
+        lock (_long) _long.Remove(progress);
     }
 
     public void NoteBusy() => Interlocked.Increment(ref _busy);
@@ -58,12 +61,15 @@ internal sealed class ScriptRuns(ServerCore server)
     {
         if (!IsAnyBusy) return null;
         ShardSet? needed = null;
-        foreach (ScriptProgress progress in _long)
+        lock (_long)
         {
-            if (progress.Long is not { IsBusy: true } run) continue;
-            if (run.HoldsAll) return run.BusyError;
-            needed ??= Router.ShardsOf(server, session, row, request);
-            if (needed.Value.Overlaps(run.Held)) return run.BusyError;
+            foreach (ScriptProgress progress in _long)
+            {
+                if (progress.Long is not { IsBusy: true } run) continue;
+                if (run.HoldsAll) return run.BusyError;
+                needed ??= Router.ShardsOf(server, session, row, request);
+                if (needed.Value.Overlaps(run.Held)) return run.BusyError;
+            }
         }
         return null;
     }
@@ -77,9 +83,13 @@ internal sealed class ScriptRuns(ServerCore server)
         bool anyBusy = IsAnyBusy;
         string? refusal = "NOTBUSY No scripts in execution right now.";
         bool isKilled = false;
-        foreach (ScriptProgress progress in anyBusy ? _long : [server.Scripts.Main.Progress])
+        ScriptProgress[] candidates = [server.Scripts.Main.Progress];
+        if (anyBusy)
         {
-            if (anyBusy && progress.Long is not { IsBusy: true }) continue;
+            lock (_long) candidates = [.. _long.Where(static progress => progress.Long is { IsBusy: true })];
+        }
+        foreach (ScriptProgress progress in candidates)
+        {
             string? reason = progress.Kill(script);
             isKilled |= reason is null;
             if (reason is not null && !refusal.StartsWith("UNKILLABLE", StringComparison.Ordinal)) refusal = reason;

@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using RedisClone.Engine.Effects;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Shards;
@@ -34,7 +35,7 @@ internal sealed class KeyMap<TValue>
 
     public void Set(int database, ReadOnlySpan<byte> key, TValue value) => _byRef[new DatabaseKeyRef(database, key)] = value;
 
-    public void Clear() => _map.Clear();
+    public void Clear() => _map.Reuse();
 
     public bool Remove(int database, ReadOnlySpan<byte> key) => _byRef.Remove(new DatabaseKeyRef(database, key));
 }

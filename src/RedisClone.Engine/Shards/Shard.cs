@@ -164,7 +164,9 @@ internal sealed class Shard : IThreadPoolWorkItem
             _state.Entered++;
             return true;
         }
+        // The gate may have opened meanwhile: the drain that it scheduled found the shard held, and so did work that was posted.
         Interlocked.Exchange(ref _state.Held, 0);
+        if (Volatile.Read(ref _state.Waiting) != 0 && !_gate.IsClosed) ScheduleDrain();
         return false;
     }
 

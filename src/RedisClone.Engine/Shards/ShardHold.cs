@@ -90,6 +90,9 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         if (follows) owner.Released(failure);
     }
 
+    /// <summary>Whether <see cref="TryGiveUp"/> would succeed now.</summary>
+    public bool CanGiveUp => MayGiveUp && Volatile.Read(ref _state) == Queued;
+
     /// <summary>
     /// Ends the wait in a mailbox. True: the waiting work belongs to the caller. This hold stays in the mailbox until its
     /// turn comes and cannot be used until then.

@@ -13,6 +13,7 @@ internal enum WakeReason
     Unblocked,
     UnblockedWithError,
     Closed,
+    Shutdown,
 
     /// <summary>
     /// The passing of time may have satisfied the condition. The command runs again and may wait for the rest of its time.
@@ -77,6 +78,12 @@ internal sealed class Waiter : IDisposable
     /// <summary>The time of the timeout in Unix milliseconds; 0 for none.</summary>
     public long Deadline { get; init; }
 
+    /// <summary>
+    /// Whether the command has an effect outside of this server and must run to its end, even if its client is gone. Then only its
+    /// work and the shutdown wake it.
+    /// </summary>
+    public bool MustFinish { get; init; }
+
     public WakeReason Reason { get; private set; }
 
     /// <summary>The keys at which the waiter is registered.</summary>
@@ -87,6 +94,7 @@ internal sealed class Waiter : IDisposable
     /// <summary>True for exactly one caller. That caller owns the session until it resumes the connection.</summary>
     public bool TryClaim(WakeReason reason)
     {
+        if (MustFinish && reason is not (WakeReason.Again or WakeReason.Shutdown)) return false;
         if (Interlocked.CompareExchange(ref _claimed, 1, 0) != 0) return false;
         Reason = reason;
         return true;

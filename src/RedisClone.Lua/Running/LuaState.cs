@@ -122,6 +122,7 @@ public sealed partial class LuaState
     /// </summary>
     public static long SizeOf(IEnumerable<LuaFunction> functions, params ReadOnlySpan<LuaTable> others)
     {
+        using Lock.Scope scope = MemoryCensus.Gate.EnterScope();
         var census = new MemoryCensus();
         foreach (LuaTable other in others) census.Visit(other);
         census.Finish();
@@ -318,6 +319,7 @@ public sealed partial class LuaState
     /// </summary>
     private bool CountLive()
     {
+        using Lock.Scope scope = MemoryCensus.Gate.EnterScope();
         var census = new MemoryCensus();
         census.Visit(Globals);
         census.Visit(Registry);

@@ -5,15 +5,21 @@ namespace RedisClone.Lua.Running;
 
 /// <summary>
 /// Counts the bytes of all objects that a script can reach, like the mark phase of a garbage collector without a sweep.
-/// The work list is explicit, so deep structures cannot exhaust the native stack.
+/// The work list is explicit, so deep structures cannot exhaust the native stack. The caller holds <see cref="Gate"/>.
 /// </summary>
 internal sealed class MemoryCensus
 {
+    /// <summary>
+    /// Held during a census. A census marks objects, and interpreters share some of them: two censuses at once would remove each
+    /// other's marks and count an object at every reference.
+    /// </summary>
+    public static readonly Lock Gate = new();
+
     private const int Segment = 4096;
 
     private static int s_lastEpoch;
 
-    private readonly int _epoch = Interlocked.Increment(ref s_lastEpoch);
+    private readonly int _epoch = ++s_lastEpoch;
     private readonly Action<LuaValue> _visit;
 
     /// <summary>

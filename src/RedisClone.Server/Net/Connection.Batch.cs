@@ -42,6 +42,9 @@ internal sealed partial class Connection
         OutputFull,
     }
 
+    /// <summary>Whether the current command has begun and must end, even if the client is gone. Only the end of the server prevents it.</summary>
+    private bool MustFinish => Session.Migration is not null && !_server.Scripts.Runs.ServerEnds;
+
     public CommandRow CurrentRow => _prepared[_current].Row!;
 
     public Request CurrentRequest => _batch[_current];
@@ -49,8 +52,11 @@ internal sealed partial class Connection
     public void Reconsider()
     {
         // The old hold's place in the queue of a shard remains, so the connection gets a new hold.
+        if (!_hold.CanGiveUp) return;
+        // Nothing may fail once the old hold is given up, because then only this thread can resume the connection.
+        var next = new ShardHold(_server.Shards, this);
         if (!_hold.TryGiveUp()) return;
-        _hold = new ShardHold(_server.Shards, this);
+        _hold = next;
         _begun = true;
         _resumed.Set();
     }
@@ -88,7 +94,7 @@ internal sealed partial class Connection
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
         Session.Reply.Limit = limit.Hard > 0 && !Session.IsReplica ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
         long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
-        for (; _current < _batch.Count && !Session.CloseAfterReply; _current++)
+        for (; _current < _batch.Count && (!Session.CloseAfterReply || MustFinish); _current++)
         {
             if (_fetchesMembers) FetchAhead.Members(_server.Shards, _batch, _prepared, _current);
             Request request = _batch[_current];
@@ -107,7 +113,7 @@ internal sealed partial class Connection
             {
                 _begun = true;
                 if (_output.Unflushed > 0) return Pace.OutputFull;
-                if (AwaitPause(row!, request)) return Session.CloseAfterReply ? Pace.EndOfBatch : Pace.Suspended;
+                if (AwaitPause(row!, request)) return Session.CloseAfterReply && !MustFinish ? Pace.EndOfBatch : Pace.Suspended;
                 _current--;
                 continue;
             }
@@ -202,7 +208,7 @@ internal sealed partial class Connection
     /// </summary>
     private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
-        if (_killed) return Outcome.Done;
+        if (_killed && !MustFinish) return Outcome.Done;
         ref readonly Prepared prepared = ref _prepared[_current];
         var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held)
         {
@@ -320,7 +326,7 @@ internal sealed partial class Connection
                 Session.Reply.Error(Errors.RoleChanged);
                 Session.CloseAfterReply = true;
                 break;
-            case WakeReason.Closed:
+            case WakeReason.Closed or WakeReason.Shutdown:
                 Session.CloseAfterReply = true;
                 break;
         }
@@ -357,6 +363,7 @@ internal sealed partial class Connection
             return Dispatch(lane, ref started);
         }
         Session.LastCommand = row;
+        Session.Migration = null;
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
         if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         Executor.Reject(Session, row, refusal, lane);
@@ -368,12 +375,12 @@ internal sealed partial class Connection
     /// </summary>
     private bool AwaitPause(CommandRow row, in Request request)
     {
-        if (IsClosed) return Session.CloseAfterReply = true;
+        if (IsClosed && !MustFinish) return Session.CloseAfterReply = true;
         // Once the connection is in the list, another thread may resume it at once, so its state must be complete before.
         Session.IsPaused = true;
         if (!_server.Pause.Await(this, row.FlagsFor(request, Session))) return Session.IsPaused = false;
         // The client may have gone before the connection was in the list.
-        if (IsClosed) _server.Pause.Forget(this);
+        if (IsClosed && !MustFinish) _server.Pause.Forget(this);
         return true;
     }
 

@@ -105,7 +105,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     public void Close()
     {
         Session.CloseAfterReply = true;
-        Session.Waiter?.Wake(WakeReason.Closed);
+        Session.Waiter?.Wake(WakeReason.Shutdown);
         _server.Pause.Forget(this);
         _scheduler.Schedule(this);
     }
@@ -322,6 +322,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         _killed = true;
         _batch.Clear();
+        Session.Migration = null;
         Session.Transaction?.Release();
         Leave(static c => c._server.Replicas.Remove(c.Session.Replica));
         Leave(static c => c._server.Monitors.Remove(c.Session));
@@ -372,6 +373,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         Session.Waiter?.Wake(WakeReason.Closed);
         Session.Replica?.Step();
-        _server.Pause.Forget(this);
+        if (!MustFinish) _server.Pause.Forget(this);
     }
 }

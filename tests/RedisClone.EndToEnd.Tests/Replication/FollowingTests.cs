@@ -40,6 +40,26 @@ public sealed class FollowingTests
         second.AssertWell();
     }
 
+    /// <summary>
+    /// A replica with little memory applies the first half of a transaction. Its clients are refused until it has all data again.
+    /// </summary>
+    [Fact]
+    public void NoClientSeesAPartOfATransaction()
+    {
+        using ServerProcess primary = ServerProcess.Ours(), replica = ServerProcess.OursWith(("DOTNET_GCHeapHardLimit", "0x6000000"));
+        Follow(replica, primary);
+        using RespClient there = primary.Connect(), here = replica.Connect();
+        there.Expect("+OK", "MULTI");
+        foreach (string[] request in new string[][] { ["SET", "a", "1"], ["SETRANGE", "large", "300000000", "x"], ["SET", "b", "2"] })
+            there.Expect("+QUEUED", request);
+        there.Call("EXEC");
+        Until(() => replica.Output.Contains("A transaction of the primary was applied in part", StringComparison.Ordinal), "no failure", replica);
+        here.Expect("-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "GET", "a");
+        there.Expect(":1", "DEL", "large");
+        Until(() => here.Call("GET", "b").Text == "2", "no copy", replica);
+        here.Expect("$\"1\"", "GET", "a");
+    }
+
     /// <summary>Writes under load reach a replica of this server, with transactions and scripts.</summary>
     [Fact]
     public async Task AReplicaOfThisServerHasAllWritesOfALoad()

@@ -129,6 +129,57 @@ public sealed class MigrateTests
         server.AssertWell();
     }
 
+    /// <summary>
+    /// A key moves although its client goes away or is killed, or the server is told to end meanwhile. It never stays on both servers.
+    /// </summary>
+    [Theory]
+    [InlineData("close")]
+    [InlineData("kill")]
+    [InlineData("shutdown")]
+    public void AMoveEndsWithoutItsClient(string end)
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-migrate-").FullName;
+        using (ServerProcess two = ServerProcess.Ours(OfTests))
+        {
+            using RespClient target = two.Connect();
+            using (ServerProcess one = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--dir", folder]))
+            {
+                using RespClient other = one.Connect();
+                other.Expect("+OK", "SET", "k", new string('v', 10_000_000));
+                ReplicaParameterTests.Signal(two, "STOP");
+                using (RespClient client = one.Connect())
+                {
+                    string id = $"{client.Call("CLIENT", "ID").Integer}";
+                    client.Send("MIGRATE", "127.0.0.1", $"{two.Port}", "k", "0", "20000");
+                    FollowingTests.Until(() => other.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "no wait", one);
+                    other.Expect(":0", "CLIENT", "UNBLOCK", id);
+                    if (end == "close") client.Socket.Close();
+                    else if (end == "kill") other.Expect(":1", "CLIENT", "KILL", "ID", id);
+                    else other.Send("SHUTDOWN");
+                    // The server notices the end of the client while the target still says nothing.
+                    Thread.Sleep(200);
+                }
+                ReplicaParameterTests.Signal(two, "CONT");
+                FollowingTests.Until(() => target.Call("EXISTS", "k").Integer == 1, "the key does not arrive", two);
+                if (end == "shutdown")
+                {
+                    FollowingTests.Until(() => one.HasExited, "the server stays", one);
+                }
+                else
+                {
+                    FollowingTests.Until(() => other.Call("EXISTS", "k").Integer == 0, "the key stays", one);
+                    FollowingTests.Until(() => other.Call("INFO", "clients").Text!.Contains("blocked_clients:0", StringComparison.Ordinal), "it waits", one);
+                    one.AssertWell();
+                }
+            }
+            using ServerProcess again = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--dir", folder]);
+            using RespClient reader = again.Connect();
+            reader.Expect(":0", "EXISTS", "k");
+            target.Expect(":10000000", "STRLEN", "k");
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>A kept connection that the target has closed is opened again.</summary>
     [Fact]
     public void AClosedConnectionIsOpenedAgain()

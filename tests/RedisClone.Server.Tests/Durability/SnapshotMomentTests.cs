@@ -52,6 +52,19 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
         }
     }
 
+    /// <summary>The outcome that the caller of a snapshot learns is the one that the return value states.</summary>
+    [Fact]
+    public void ALateCancellationDoesNotChangeTheOutcome()
+    {
+        var disk = new WatchedDisk();
+        using var run = new SnapshotRun(Host().Core, new SnapshotOrder(disk, Path.Combine(_folder, "cancelled"), true));
+        disk.Closing = run.Cancel;
+        int told = 0;
+        string? failure = run.Write(_ => told++);
+        Assert.Equal(failure is null ? 0 : 1, told);
+        Assert.True(run.IsCancelled);
+    }
+
     private CommandHost Host() => new(config => (config.Dir, config.DbFilename, config.RdbCompression, config.RdbChecksum) = (_folder, "dump.rdb", true, true));
 
     private CommandHost Loaded(string file, bool asRdb, long now)

@@ -30,6 +30,9 @@ internal sealed class WatchedDisk : IDisk
 
     public TimeSpan FlushTime { get; set; }
 
+    /// <summary>Called before a file is closed.</summary>
+    public Action Closing { get; set; } = static () => { };
+
     public static string MarkOf(int number) => $"id:{number:x8}";
 
     /// <summary>Returns the marks in a text.</summary>
@@ -110,6 +113,10 @@ internal sealed class WatchedDisk : IDisk
 
         public void Truncate(long length) => file.Truncate(length);
 
-        public void Dispose() => file.Dispose();
+        public void Dispose()
+        {
+            disk.Closing();
+            file.Dispose();
+        }
     }
 }

@@ -41,6 +41,23 @@ public sealed class ParallelScriptTests
         Assert.Contains("scripts_on_their_keys:3\r\nscripts_on_all_shards:6\r\n", client.Run("INFO stats"), StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// Scripts count their memory at the same time, with a large string that all of them share in a table with many references to it.
+    /// </summary>
+    [Fact]
+    public async Task SharedStringsCountOnceInEachScript()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        string script = $"local s = '{new string('s', 500_000)}' redis.call('exists', KEYS[1]) local t, u = {{}}, {{}} " +
+            "for i = 1, 300000 do t[i] = s end for i = 1, 100000 do u[i] = {} end return #t";
+        using (TestClient client = server.Connect()) Assert.Equal("300000", client.Call("EVAL", script, "1", "k"));
+        await Task.WhenAll(Enumerable.Range(0, 4).Select(number => Task.Run(() =>
+        {
+            using TestClient client = server.Connect();
+            for (int i = 0; i < 10; i++) Assert.Equal("300000", client.Call("EVAL", script, "1", $"k{number}"));
+        })));
+    }
+
     [Fact]
     public async Task ABusyScriptStopsOnlyCommandsThatNeedItsShards()
     {

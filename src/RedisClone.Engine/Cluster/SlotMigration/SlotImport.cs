@@ -63,6 +63,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         if (server.Eviction is { IsOn: true, IsOver: true }) _failure = "This node has not enough memory for the slots";
     }
 
+    void IStreamOwner.LeftPart()
+    {
+        // A failed import deletes what it has brought.
+    }
+
     /// <summary>The source asks for the offset once, after its last write.</summary>
     async ValueTask<bool> IStreamOwner.AnswerAsync()
     {

@@ -12,7 +12,7 @@ namespace RedisClone.Engine.Commands.Generic;
 /// <summary>
 /// MIGRATE: transfers keys to another server and then deletes them here. The command runs twice: first it reads the values, and
 /// its client waits; after the transfer it deletes the keys whose values are still the same. A key that has changed meanwhile is
-/// transferred again.
+/// transferred again. The second run takes place even if the client is gone: a key must not stay on both servers.
 /// </summary>
 internal static class MigrateCommand
 {
@@ -51,7 +51,15 @@ internal static class MigrateCommand
         // Only the second run of a command has the time at which its wait began.
         if (c.EarlierDeadline > 0 && c.Session.Migration is { } transfer)
         {
-            Finish(ref c, transfer);
+            try
+            {
+                Finish(ref c, transfer);
+            }
+            catch
+            {
+                c.Session.Migration = null;
+                throw;
+            }
             return;
         }
         c.Session.Migration = null;
@@ -82,7 +90,8 @@ internal static class MigrateCommand
     private static void Wait(ref CommandContext c, Migration migration)
     {
         c.Session.Migration = migration;
-        if (c.BlockForWork(reply => reply.Error(migration.RequestLost)) is { } waiter) migration.Start(waiter);
+        if (c.BlockForWork() is { } waiter) migration.Start(waiter);
+        else c.Session.Migration = null;
     }
 
     /// <summary>Deletes the keys that the target has, unless they have changed, and replies.</summary>

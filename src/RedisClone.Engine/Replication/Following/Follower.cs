@@ -86,6 +86,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         Applied();
     }
 
+    void IStreamOwner.LeftPart() => server.Role.NotePart();
+
     async ValueTask<bool> IStreamOwner.AnswerAsync()
     {
         await AcknowledgeAsync().ConfigureAwait(false);
@@ -117,7 +119,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     {
         while (!_end.IsCancellationRequested)
         {
-            bool isLost = false;
+            bool isLost = false, forgets = false;
             try
             {
                 await FollowAsync().ConfigureAwait(false);
@@ -132,19 +134,35 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             }
             catch (InvalidDataException e)
             {
-                server.Role.ForgetPosition(this);
+                forgets = true;
                 server.Log.LogWarning("Replication stops, and all data is copied again: {Reason}", e.Message);
             }
             catch (Exception bug)
             {
-                server.Role.ForgetPosition(this);
+                forgets = true;
                 server.Failures.WorkFailed("Replication failed unexpectedly", bug);
             }
             if (_state == LinkState.Connected) DownSince = ServerCore.UnixMilliseconds();
             _state = LinkState.Connect;
             Volatile.Write(ref _channel, null);
+            while (forgets && !TryForget()) Thread.Sleep(Pause);
             // A primary that has just become one closes its connections and expects them again.
             if (!isLost) await Task.Delay(Pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }
+    }
+
+    /// <summary>Makes the next attempt copy all data. False if memory is missing even for that.</summary>
+    private bool TryForget()
+    {
+        try
+        {
+            server.Role.ForgetPosition(this);
+            return true;
+        }
+        catch (OutOfMemoryException failure)
+        {
+            server.Failures.WorkFailed("The position in the stream of the primary could not be reset", failure);
+            return false;
         }
     }
 

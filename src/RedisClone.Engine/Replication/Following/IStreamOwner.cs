@@ -9,6 +9,9 @@ internal interface IStreamOwner
     /// <summary>Notes that bytes of the stream are applied, after which it is in a database. The caller holds every shard.</summary>
     void Applied(ReadOnlySpan<byte> bytes, int database);
 
+    /// <summary>Notes that a transaction of the stream was applied in part. The caller holds every shard.</summary>
+    void LeftPart();
+
     /// <summary>Answers the question of the other side for the offset that is applied. False ends the stream.</summary>
     ValueTask<bool> AnswerAsync();
 }

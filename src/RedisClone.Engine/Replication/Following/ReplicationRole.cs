@@ -1,5 +1,6 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
 
 namespace RedisClone.Engine.Replication.Following;
@@ -11,6 +12,7 @@ namespace RedisClone.Engine.Replication.Following;
 internal sealed class ReplicationRole(ServerCore server)
 {
     private volatile Follower? _follower;
+    private volatile bool _hasPart;
 
     /// <summary>Opens connections to primaries; null in a host that has no network. The host sets it.</summary>
     public IPrimaryConnector? Connector { get; set; }
@@ -28,8 +30,10 @@ internal sealed class ReplicationRole(ServerCore server)
     /// <summary>Whether the stream of the primary is applied now. It is not while the link is down or all data is copied.</summary>
     public bool IsLinkUp => _follower is { State: LinkState.Connected };
 
-    /// <summary>Whether clients are refused because the data may be out of date.</summary>
-    public bool RefusesStaleData => IsReplica && !server.Config.ReplicaServeStaleData && !IsLinkUp;
+    /// <summary>
+    /// Whether clients are refused because the data may be out of date, or because it contains a part of a transaction.
+    /// </summary>
+    public bool RefusesStaleData => IsReplica && (_hasPart || !server.Config.ReplicaServeStaleData && !IsLinkUp);
 
     /// <summary>The link to the primary, or null.</summary>
     public Follower? Follower => _follower;
@@ -76,6 +80,19 @@ internal sealed class ReplicationRole(ServerCore server)
     /// <summary>Becomes a replica of a primary. The caller holds every shard.</summary>
     public void Follow(ReplicaOf primary)
     {
+        try
+        {
+            BecomeReplica(primary);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // A server in the middle of two roles could neither follow nor lead.
+            Fatal.End("the role of the server could not be changed", failure);
+        }
+    }
+
+    private void BecomeReplica(ReplicaOf primary)
+    {
         bool wasPrimary = !IsReplica;
         server.Config.ReplicaOf = primary;
         if (wasPrimary)
@@ -97,6 +114,20 @@ internal sealed class ReplicationRole(ServerCore server)
     public void Lead()
     {
         if (!IsReplica) return;
+        try
+        {
+            BecomePrimary();
+        }
+        catch (OutOfMemoryException failure)
+        {
+            Fatal.End("the role of the server could not be changed", failure);
+        }
+    }
+
+    private void BecomePrimary()
+    {
+        if (_hasPart) server.Log.LogCritical("This server becomes a primary with a part of a transaction of its former primary");
+        _hasPart = false;
         server.Config.ReplicaOf = null;
         _follower?.Stop();
         _follower = null;
@@ -113,6 +144,7 @@ internal sealed class ReplicationRole(ServerCore server)
     {
         server.History.Adopt(offer.History);
         server.Replicas.Restart(offer.Offset);
+        _hasPart = false;
         StreamDatabase = database;
     }
 
@@ -122,6 +154,16 @@ internal sealed class ReplicationRole(ServerCore server)
         if (history == server.History.Id) return;
         server.History.Rename(history, server.Replicas.Stream.Offset);
         server.Replicas.Disconnect();
+    }
+
+    /// <summary>
+    /// Notes that a transaction of the primary was applied in part. Clients are refused until all data is copied again. The caller
+    /// holds every shard.
+    /// </summary>
+    public void NotePart()
+    {
+        _hasPart = true;
+        server.Log.LogCritical("A transaction of the primary was applied in part. Clients are refused until all data is copied again");
     }
 
     /// <summary>Makes a follower copy all data again, because the position in the stream is of no use.</summary>

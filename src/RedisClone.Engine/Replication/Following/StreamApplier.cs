@@ -108,7 +108,14 @@ internal sealed class StreamApplier : IHeldWork
         }
         int at = 0, first = _next;
         for (int i = 0; i < first; i++) at += _batch[i].Bytes;
-        _next = _run.Run(_batch, first);
+        try
+        {
+            _next = _run.Run(_batch, first);
+        }
+        finally
+        {
+            if (_run.LeftPart) _owner.LeftPart();
+        }
         int length = 0;
         for (int i = first; i < _next; i++) length += _batch[i].Bytes;
         if (length == 0) return;

@@ -40,6 +40,9 @@ internal sealed class StreamRun
     /// <summary>The reason why the stream cannot be applied further; null if there is none.</summary>
     public string? Failure { get; private set; }
 
+    /// <summary>Whether a transaction of the stream was applied in part.</summary>
+    public bool LeftPart { get; private set; }
+
     /// <summary>
     /// Runs units until the end of the batch, until one must wait for the disk, or until a failure. Returns the number of the
     /// next unit. The caller holds every shard.
@@ -89,6 +92,7 @@ internal sealed class StreamRun
         bool isSmall = unit.Count == 1 && batch.Prepared[unit.First].Row!.HasSingleKey && _server.Blocked.Count == 0;
         ShardSet held = isSmall ? ShardSet.Of(_server.Shards.IndexOf(batch.Prepared[unit.First].Hash)) : _server.Shards.All;
         _server.Executor.BeginUnit(lane);
+        LeftPart = unit.Count > 1;
         try
         {
             for (int i = unit.First; i < unit.First + unit.Count && Failure is null; i++)
@@ -105,6 +109,7 @@ internal sealed class StreamRun
                 _server.Executor.RunPart(ref context, ref started);
                 Check(row);
             }
+            LeftPart = Failure is not null && unit.Count > 1;
         }
         finally
         {
