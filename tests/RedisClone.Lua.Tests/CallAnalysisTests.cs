@@ -73,7 +73,30 @@ public sealed class CallAnalysisTests
     [InlineData("local t = redis.call('time') return redis.call('set', KEYS[1], t[1])", "time; set K ?")]
     [InlineData("local function f(...) return redis.call('get', ...) end return f(KEYS[1])", "get ?*")]
     [InlineData("local k = ARGV[1] and KEYS[1] return redis.call('get', k)", "get ?")]
-    public void CallsAreFound(string source, string calls) => Assert.Equal(calls, Find(source));
+    [InlineData("local function get(k) return redis.call('get', k) end return get(KEYS[1]) + get(KEYS[2])", "get K")]
+    [InlineData("local function get(k) return redis.call('get', k) end return get(KEYS[1]) + get(ARGV[1])", "get ?")]
+    [InlineData("local function get(k) return redis.call('get', k) end return get(KEYS[1]), pcall(get, ARGV[1])", "get ?")]
+    [InlineData("local function get(k) return redis.call('get', k) end local t = {get} return get(KEYS[1]), t[1]('x')", "get ?")]
+    [InlineData("local function get(k) return redis.call('get', k) end local g = get return g(KEYS[1])", "get K")]
+    [InlineData("local g = function(k) return redis.call('get', k) end if ARGV[1] then g = tostring end return g('x')", "get ?")]
+    [InlineData("local function f(a, b) redis.call('rename', a, b) end f(unpack(KEYS))", "rename K K")]
+    [InlineData("local function f(a, b) redis.call('rename', a, b) end f(KEYS[1], unpack(ARGV))", "rename K ?")]
+    [InlineData("local function f(a, b) redis.call('set', a, b) end f(KEYS[1])", "set K K")]
+    [InlineData("local function f(keys, i) return redis.call('get', keys[i]) end return f(KEYS, 1)", "get K")]
+    [InlineData("local function f(keys) for _, k in ipairs(keys) do redis.call('incr', k) end end f(KEYS)", "incr K")]
+    [InlineData("local function run(c, k) return redis.call(c, k) end return run('get', KEYS[1])", "get K")]
+    [InlineData("local function run(c, k) return redis.call(c, k) end return run('get', KEYS[1]), run('del', KEYS[1])", "? K")]
+    [InlineData("local function run(call, k) return call('get', k) end return run(redis.call, KEYS[1])", "get K")]
+    [InlineData("local function dead(k) redis.call('get', k) end return 1", "")]
+    [InlineData("local f = function(k) local g = function() redis.call('get', k) end g() end f(KEYS[1])", "get K")]
+    [InlineData("local f = function(k) k = k .. 'x' redis.call('get', k) end f(KEYS[1])", "get ?")]
+    [InlineData("local f = function(k, n) redis.call('get', k) if n then f(n) end end f(KEYS[1], ARGV[1])", null)]
+    [InlineData("local f f = function(k, n) redis.call('get', k) if n then f(n) end end f(KEYS[1], ARGV[1])", "get ?")]
+    [InlineData("local function odd(k, n) end local function even(k, n) if n > 0 then odd(k) end redis.call('get', k) end even(KEYS[1])", "get K")]
+    [InlineData("local x = coroutine.wrap(function() local function f(k) redis.call('get', k) end f(KEYS[1]) end) x()", "get K")]
+    [InlineData("if type(KEYS) == 'table' and table.getn(KEYS) > 0 then redis.call('get', table.concat(KEYS, ',')) end", "get ?*")]
+    [InlineData("table.sort(ARGV) return redis.call('get', KEYS[1])", "get K")]
+    public void CallsAreFound(string source, string? calls) => Assert.Equal(calls, Find(source));
 
     [Theory]
     [InlineData("KEYS[1] = 'x' return redis.call('get', KEYS[1])")]
@@ -86,6 +109,14 @@ public sealed class CallAnalysisTests
     [InlineData("local t = {KEYS} t[1][1] = 'x' return redis.call('get', KEYS[1])")]
     [InlineData("local function f(t) t[1] = 'x' end f(KEYS) return redis.call('get', KEYS[1])")]
     [InlineData("local function f() return KEYS end f()[1] = 'x'")]
+    [InlineData("local function f(...) local k = ... k[1] = 'x' end f(KEYS)")]
+    [InlineData("local function f(n) arg[1][1] = 'x' end f(1, KEYS)")]
+    [InlineData("local function f(k) return k end f(KEYS)[1] = 'x'")]
+    [InlineData("local f = function(k) k[1] = 'x' end local g = f g(KEYS)")]
+    [InlineData("local f if ARGV[1] then f = function(k) k[1] = 'x' end else f = function(k) end end f(KEYS)")]
+    [InlineData("table.sort(KEYS)")]
+    [InlineData("local f = table.insert f(KEYS, 'x')")]
+    [InlineData("table[ARGV[1]](KEYS, 'x')")]
     [InlineData("local t = {} t.keys = KEYS")]
     [InlineData("local k = ARGV[1] and KEYS or {} return redis.call('get', k[1])")]
     [InlineData("local k = {} if ARGV[1] then k = KEYS end return redis.call('get', k[1])")]
@@ -105,7 +136,7 @@ public sealed class CallAnalysisTests
     [InlineData("return coroutine.wrap(redis.call)('get', 'x')")]
     [InlineData("local c = redis.call if ARGV[1] then c = tostring end return c('get', KEYS[1])")]
     [InlineData("local c = tostring local function f() return c('get', 'x') end c = redis.call return f()")]
-    [InlineData("local c local function set(v) c = redis.call end local function f() return c('get', 'x') end c = tostring return f()")]
+    [InlineData("local c local function set(v) c = redis.call end local function f() return c('get', 'x') end c = tostring set() return f()")]
     [InlineData("local function f() return redis.call end return f()('get', 'x')")]
     [InlineData("local function f() return redis end return f().call('get', 'x')")]
     [InlineData("return (function(...) return ... end)(redis.call)")]
@@ -123,6 +154,53 @@ public sealed class CallAnalysisTests
     [InlineData("error(KEYS)")]
     [InlineData("coroutine.yield(KEYS)")]
     public void AChunkThatUsesGuardedValuesOtherwiseIsRefused(string source) => Assert.Null(Find(source));
+
+    /// <summary>The calls of a function that a library returns. It receives the keys and the arguments.</summary>
+    private static string? FindInLibrary(string source)
+    {
+        var state = new LuaState();
+        LuaFunction? chunk = state.Compile(Encoding.Latin1.GetBytes(source), "@user_function", out LuaError error);
+        Assert.True(chunk is not null, error.Value.AsString?.ToString());
+        Assert.Equal(LuaOutcome.Returned, state.Call(chunk, []));
+        LuaFunction[] functions = [.. Enumerable.Range(0, state.ResultCount).Select(i => state.Result(i).AsFunction!)];
+        return new FunctionGroup(functions).Find(functions[0], s_names) is { } sites ? string.Join("; ", sites.Select(Show)) : null;
+    }
+
+    [Theory]
+    [InlineData("return function(keys, args) return redis.call('set', keys[1], args[1]) end", "set K ?")]
+    [InlineData("return function(keys, args) return redis.call('set', args[1], keys[1]) end", "set ? K")]
+    [InlineData("return function(...) local keys = ... return redis.call('get', keys[1]) end", "get ?")]
+    [InlineData("return function() return redis.call('ping') end", "ping")]
+    [InlineData("local function get(k) return redis.call('get', k) end return function(keys) return get(keys[1]) end", "get K")]
+    [InlineData("local function get(k) return redis.call('get', k[2]) end return function(keys) return get(keys) end", "get K")]
+    [InlineData("local c, p = 'get', ':x' return function(keys) redis.call(c, keys[1]) return redis.call('get', p) end", "get K; get :x")]
+    [InlineData("local f f = function(keys, n) redis.call('get', keys[1]) return f(keys, 1) end return f", "get K")]
+    [InlineData("local f = function(keys) return redis.call('get', keys[1]) end return f, function(keys) return f({'x'}) end", "get K")]
+    [InlineData("local n = 0 return function(keys) local m = n m = m + 1 return redis.call('get', keys[m]) end", "get K")]
+    [InlineData("local a local function b(k) return redis.call('get', k) end a = b return function(keys) return a(keys[1]) end", "get K")]
+    [InlineData("local function make(c) return function(keys) return redis.call(c, keys[1]) end end return make('get'), make('del')", "get K")]
+    [InlineData("local n = 0 return function(keys) local n = n local f = function() n = n + 1 end f() redis.call('get', keys[n]) end", "get K")]
+    public void CallsOfAFunctionAreFound(string source, string calls) => Assert.Equal(calls, FindInLibrary(source));
+
+    [Theory]
+    [InlineData("local n = 0 return function(keys) n = n + 1 return redis.call('get', keys[n]) end")]
+    [InlineData("local n return function(keys) n = keys[1] end")]
+    [InlineData("local n = 0 return function(keys) return redis.call('incrby', keys[1], n) end, function() n = n + 1 end")]
+    [InlineData("local n = 0 return function(keys) return n end, function() return function() return function() n = 1 end end end")]
+    [InlineData("local n = 0 local t = {f = function() n = 1 end} return function() return n end, function() t.f() end")]
+    [InlineData("local n = 0 local s = coroutine.wrap(function() while true do coroutine.yield() n = 1 end end) s() return function() return n end, s")]
+    [InlineData("local t = {} return function(keys) t[1] = keys[1] end")]
+    [InlineData("local t = {'x'} return function(keys) return redis.call('get', t[1]) end")]
+    [InlineData("local f f = function(keys) redis.call('get', keys[1]) return f({'x'}) end return f")]
+    [InlineData("local f f = function(keys) redis.call('get', keys[1]) return pcall(f, {'x'}) end return f")]
+    [InlineData("return function(keys) keys[1] = 'x' return redis.call('get', keys[1]) end")]
+    [InlineData("local function set(k) k[1] = 'x' end return function(keys) set(keys) return redis.call('get', keys[1]) end")]
+    [InlineData("local u = unpack return function(keys) return redis.call('get', u(keys)) end")]
+    public void AFunctionThatKeepsStateOrUsesGuardedValuesOtherwiseIsRefused(string source) => Assert.Null(FindInLibrary(source));
+
+    [Fact]
+    public void ALongChainOfFunctionsIsRefused() =>
+        Assert.Null(FindInLibrary("local f for i = 1, 20000 do local g = f f = function(keys) if g then g(keys) end end end return f"));
 
     [Fact]
     public void AVeryLargeChunkIsRefused()

@@ -50,6 +50,10 @@ internal static class LatencyDoctor
                 yield return "Commands that are never slow by themselves were: the machine did not give the server " +
                     "processor time, or scripts and commands over all keys held it up.";
                 break;
+            case LatencyEvents.ScriptOnAllShards:
+                yield return "Scripts held up all commands. Those that use only the keys that they declare, and no computed ones, hold up only commands " +
+                    "on these keys.";
+                break;
             case LatencyEvents.ExpireCycle:
                 yield return "Many keys expired at once. Spreading their times, or a lower active-expire-effort, makes the cycles shorter.";
                 break;

@@ -301,7 +301,10 @@ internal sealed class Executor(ServerCore server)
             // The commands of a script have a session without a connection. The slow log records the script itself.
             if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);
             if (ticks >= server.Latency.Threshold && session.Connection is not null)
+            {
                 server.Latency.Note(row.Has(CommandFlags.Fast) ? LatencyEvents.FastCommand : LatencyEvents.Command, ticks);
+                if (row.Has(CommandFlags.RunsScript) && c.HoldsAllShards) server.Latency.Note(LatencyEvents.ScriptOnAllShards, ticks);
+            }
             watching?.Note(row, c.Args, ticks, c.Reply.BytesWritten - replied);
             use?.Note(c, ticks, c.Reply.BytesWritten - replied);
         }

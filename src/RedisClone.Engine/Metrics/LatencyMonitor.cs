@@ -8,6 +8,10 @@ internal static class LatencyEvents
 {
     public const string Command = "command";
     public const string FastCommand = "fast-command";
+
+    /// <summary>A script or function that held all shards, in addition to its event as a command. Redis has no such event.</summary>
+    public const string ScriptOnAllShards = "script-on-all-shards";
+
     public const string Unblocking = "command-unblocking";
     public const string ExpireCycle = "expire-cycle";
     public const string EvictionCycle = "eviction-cycle";

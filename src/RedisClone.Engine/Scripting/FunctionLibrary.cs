@@ -19,5 +19,12 @@ internal sealed class FunctionLibrary(string name, byte[] source)
 /// <summary>A function that FCALL can run.</summary>
 internal sealed class LibraryFunction(string name, string? description, LuaFunction body, ScriptFlags flags) : Routine(name, body, flags)
 {
+    private bool _keepsToKeys;
+
     public string? Description => description;
+
+    public override bool KeepsToKeys => _keepsToKeys;
+
+    /// <summary>Notes that the function needs no shards but those of its keys, and that no call of it sees another one.</summary>
+    public void KeepToKeys() => _keepsToKeys = true;
 }

@@ -26,6 +26,7 @@ internal sealed class Interpreter
     private readonly ScriptEngine _engine;
     private readonly LuaToReply _toReply;
     private readonly LuaString _keys, _argv;
+    private readonly FunctionCopies _copies;
 
     private long _extraMemory;
     private bool _isBeside;             // runs beside other scripts, which share memory with it
@@ -54,6 +55,8 @@ internal sealed class Interpreter
         Library = new RedisLibrary(this);
         State.SetField(State.Globals, "redis", Library.ForScripts);
         State.SetField(State.Globals, "server", Library.ForScripts);
+        Functions = new FunctionEnvironment(State, Library);
+        _copies = new FunctionCopies(State, Functions);
         Progress = new ScriptProgress(server, engine.Runs);
         Session = new Session(server, 0, new ReplyWriter(Output)) { Authenticated = true, InTransaction = true, Interpreter = this };
     }
@@ -68,6 +71,9 @@ internal sealed class Interpreter
 
     /// <summary>The table `redis` in its forms.</summary>
     public RedisLibrary Library { get; }
+
+    /// <summary>The environment of functions.</summary>
+    public FunctionEnvironment Functions { get; }
 
     /// <summary>Runs instead of the check of a script's progress while a library is loaded; null if the interpreter loads none.</summary>
     public LibraryLoader? Loader { get; set; }
@@ -142,11 +148,12 @@ internal sealed class Interpreter
             c.Fail(refusal);
             return;
         }
+        LuaFunction body = BodyOf(routine);
         long allocated = State.AllocatedBytes, started;
         try
         {
             started = Begin(ref c, routine, keys, readOnly);
-            if (Call(ref c, routine, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
+            if (Call(ref c, routine, body, keys) is not { } outcome) c.Fail("ERR not enough memory for the script's arguments");
             else if (outcome == LuaOutcome.Returned) Answer(ref c);
             else FailWith(ref c, routine);
         }
@@ -175,7 +182,7 @@ internal sealed class Interpreter
         finally
         {
             Output.Clear();
-            if (routine.Body.IsStateless) State.ForgetSince(allocated);
+            if (routine.KeepsToKeys || routine.Body.IsStateless) State.ForgetSince(allocated);
             _engine.ReturnMemory(_extraMemory);
             _extraMemory = 0;
             if (_isBeside) _engine.LeaveBeside();
@@ -237,15 +244,22 @@ internal sealed class Interpreter
     /// <summary>
     /// Passes the arguments as globals to a script, or as parameters to a function. Returns null if there is no memory for them.
     /// </summary>
-    private LuaOutcome? Call(ref CommandContext c, Routine routine, int keys)
+    private LuaOutcome? Call(ref CommandContext c, Routine routine, LuaFunction body, int keys)
     {
         const int firstKey = 3;
         LuaTable? names = NewTable(c.Args, firstKey, keys);
         LuaTable? arguments = NewTable(c.Args, firstKey + keys, c.Args.Count - firstKey - keys);
         if (names is null || arguments is null) return null;
-        if (routine is LibraryFunction) return State.Call(routine.Body, [names, arguments]);
+        if (routine is LibraryFunction) return State.Call(body, [names, arguments]);
         if (!State.TrySet(State.Globals, _keys, names) || !State.TrySet(State.Globals, _argv, arguments)) return null;
-        return State.Call(this == _engine.Main ? routine.Body : State.Adopt(routine.Body), []);
+        return State.Call(body, []);
+    }
+
+    /// <summary>The routine's function in this interpreter. Scripts are compiled and libraries are loaded in the main one.</summary>
+    private LuaFunction BodyOf(Routine routine)
+    {
+        if (this == _engine.Main) return routine.Body;
+        return routine is LibraryFunction function ? _copies.Of(function, _engine.Libraries) : LuaState.Copy(routine.Body, State.Globals);
     }
 
     private LuaTable? NewTable(in Request request, int first, int count)

@@ -6,8 +6,8 @@ using RedisClone.Protocol;
 namespace RedisClone.Engine.Scripting;
 
 /// <summary>
-/// Proves that a script runs only commands whose keys are elements of KEYS. What is unknown proves nothing: the script then holds
-/// all shards.
+/// Proves that a script or a function runs only commands whose keys are elements of KEYS. What is unknown proves nothing: the
+/// script then holds all shards.
 /// </summary>
 internal static class KeyProof
 {
@@ -16,9 +16,15 @@ internal static class KeyProof
     /// <summary>The commands without keys that use no data.</summary>
     private static readonly string[] s_keyless = ["echo", "ping", "publish", "spublish", "time"];
 
-    public static bool Holds(CommandTable commands, LuaFunction script)
+    /// <summary>Whether a script uses only keys that it declares.</summary>
+    public static bool Holds(CommandTable commands, LuaFunction script) => Holds(commands, new FunctionGroup([script]), script);
+
+    /// <summary>
+    /// Whether a function of a library uses only keys that it declares, and leaves nothing that a later call could see.
+    /// </summary>
+    public static bool Holds(CommandTable commands, FunctionGroup library, LuaFunction function)
     {
-        if (CallAnalysis.Find(script, s_names) is not { } sites) return false;
+        if (library.Find(function, s_names) is not { } sites) return false;
         foreach (CallSite site in sites)
             if (!KeepsToKeys(commands, site)) return false;
         return true;

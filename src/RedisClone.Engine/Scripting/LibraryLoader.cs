@@ -1,13 +1,13 @@
 using System.Diagnostics;
+using RedisClone.Engine.Commands;
+using RedisClone.Lua.Analysis;
 using RedisClone.Lua.Running;
 using RedisClone.Lua.Values;
 
 namespace RedisClone.Engine.Scripting;
 
 /// <summary>
-/// Loads a library: runs its source once in an environment that contains only the names for registering functions. Afterwards
-/// the same environment contains the names that functions may use. No library can change the environment, so all libraries share
-/// it.
+/// Loads a library: runs its source once, while the environment of functions contains only the names for registering them.
 /// </summary>
 internal sealed class LibraryLoader
 {
@@ -19,36 +19,25 @@ internal sealed class LibraryLoader
 
     private static readonly TimeSpan Patience = TimeSpan.FromMilliseconds(500);
 
+    private readonly CommandTable _commands;
     private readonly LuaState _state;
     private readonly ReplyFields _fields;
-    private readonly LuaTable _environment, _whileLoading, _onceLoaded;
+    private readonly FunctionEnvironment _environment;
     private FunctionLibrary? _loading;
     private long _started;
     private bool _patient;
 
-    /// <param name="state">The interpreter.</param>
-    /// <param name="fields">The names of reply fields.</param>
-    /// <param name="library">
-    /// The table `redis`, to which the loader adds its function for libraries that are being loaded.
+    /// <param name="commands">The commands that functions may call.</param>
+    /// <param name="interpreter">
+    /// The interpreter. The loader adds its function to the table `redis` for libraries that are being loaded.
     /// </param>
-    public LibraryLoader(LuaState state, ReplyFields fields, RedisLibrary library)
+    public LibraryLoader(CommandTable commands, Interpreter interpreter)
     {
-        _state = state;
-        _fields = fields;
-        state.SetField(library.ForLoading, "register_function", new LuaHostFunction(Register));
-        LuaSandbox.RejectUnknownNames(state, library.ForLoading);
-        LuaTable names = state.TryNewTable()!;
-        state.SetField(names, "redis", library.ForLoading);
-        _whileLoading = Inheriting(names);
-
-        LuaTable globals = state.TryNewTable()!;
-        for (int at = -1; state.Globals.Advance(ref at, out LuaValue name, out LuaValue value);) state.TrySet(globals, name, value);
-        state.SetField(globals, "_G", globals);
-        state.SetField(globals, "redis", library.ForFunctions);
-        state.SetField(globals, "server", library.ForFunctions);
-        _onceLoaded = Inheriting(globals);
-        _environment = state.TryNewTable()!;
-        (_environment.Metatable, _environment.Frozen) = (_onceLoaded, true);
+        _commands = commands;
+        _state = interpreter.State;
+        _fields = interpreter.Fields;
+        _environment = interpreter.Functions;
+        _state.SetField(interpreter.Library.ForLoading, "register_function", new LuaHostFunction(Register));
     }
 
     public bool IsLoading => _loading is not null;
@@ -68,7 +57,7 @@ internal sealed class LibraryLoader
             return null;
         }
         long allocated = _state.AllocatedBytes;
-        LuaFunction? body = _state.Compile(source[header..], "@user_function", out LuaError failure, _environment);
+        LuaFunction? body = _state.Compile(source[header..], "@user_function", out LuaError failure, _environment.Table);
         if (body is null)
         {
             error = $"ERR Error compiling function: {failure.Message}";
@@ -80,9 +69,18 @@ internal sealed class LibraryLoader
         else if (library.Functions.Count == 0) error = "ERR No functions registered";
         _state.Reset();
         // Values of the library that its registered functions do not refer to are unreachable now, so they do not count.
-        library.Bytes = LuaState.SizeOf(library.Functions.Select(static function => function.Body), _environment, _whileLoading);
+        library.Bytes = _environment.SizeOf(library.Functions.Select(static function => function.Body));
         _state.Settle(allocated + (error.Length == 0 ? library.Bytes : 0));
-        return error.Length == 0 ? library : null;
+        if (error.Length > 0) return null;
+        Prove(library);
+        return library;
+    }
+
+    private void Prove(FunctionLibrary library)
+    {
+        var group = new FunctionGroup(library.Functions.Select(static function => function.Body));
+        foreach (LibraryFunction function in library.Functions)
+            if (KeyProof.Holds(_commands, group, function.Body)) function.KeepToKeys();
     }
 
     /// <summary>Runs a library's source. Functions can be registered only during this call.</summary>
@@ -91,14 +89,14 @@ internal sealed class LibraryLoader
         _loading = library;
         _patient = patient;
         _started = Stopwatch.GetTimestamp();
-        _environment.Metatable = _whileLoading;
+        _environment.IsLoading = true;
         try
         {
             return _state.Call(body, []);
         }
         finally
         {
-            _environment.Metatable = _onceLoaded;
+            _environment.IsLoading = false;
             _loading = null;
         }
     }
@@ -143,16 +141,6 @@ internal sealed class LibraryLoader
         foreach (char c in name)
             if (!char.IsAsciiLetterOrDigit(c) && c != '_') return false;
         return name.Length is > 0 and <= Limits.FunctionName;
-    }
-
-    /// <summary>Returns a metatable for environments that contain exactly these names.</summary>
-    private LuaTable Inheriting(LuaTable names)
-    {
-        LuaSandbox.RejectUnknownNames(_state, names);
-        LuaTable metatable = _state.TryNewTable()!;
-        _state.SetField(metatable, "__index", names);
-        LuaSandbox.Freeze(metatable);
-        return metatable;
     }
 
     private string ErrorText(in LuaError error)

@@ -31,6 +31,9 @@ internal sealed class LibrarySet
     /// <summary>The bytes that the functions take in the interpreter.</summary>
     public long LuaBytes { get; private set; }
 
+    /// <summary>A number that changes with every removal of a library.</summary>
+    public int Removals { get; private set; }
+
     public int FunctionCount => _functions.Count;
 
     /// <summary>The function of a name, in any letter case.</summary>
@@ -112,6 +115,7 @@ internal sealed class LibrarySet
     /// </summary>
     private void Unlink(FunctionLibrary library)
     {
+        Removals++;
         SourceBytes -= library.Source.Length;
         LuaBytes -= library.Bytes;
         _state.Settle(_state.AllocatedBytes - library.Bytes);

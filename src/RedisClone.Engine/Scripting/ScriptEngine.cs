@@ -4,8 +4,8 @@ using RedisClone.Storage.Memory;
 namespace RedisClone.Engine.Scripting;
 
 /// <summary>
-/// The scripts and functions of one server. A script that provably keeps to its keys holds their shards only, and runs beside
-/// others in an interpreter of its own. Every other script, and every function, holds all shards and runs in the main interpreter.
+/// The scripts and functions of one server. A script or function that provably keeps to its keys holds their shards only, and runs
+/// beside others in an interpreter of its own. Every other one holds all shards and runs in the main interpreter.
 /// </summary>
 internal sealed class ScriptEngine
 {
@@ -23,7 +23,7 @@ internal sealed class ScriptEngine
         long half = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 2;
         _mostMemory = Math.Min(Limits.ScriptMemory, half);
         Main = new Interpreter(server, this, _mostMemory, first: null);
-        Main.Loader = _loader = new LibraryLoader(Main.State, Main.Fields, Main.Library);
+        Main.Loader = _loader = new LibraryLoader(server.Commands, Main);
         Main.Seal();
         Cache = new ScriptCache(Main.State, server.Commands);
         Libraries = new LibrarySet(Main.State);

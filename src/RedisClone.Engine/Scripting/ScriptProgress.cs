@@ -110,8 +110,9 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         {
             server.Log.LogWarning(
                 "Slow script detected: still in execution after {Elapsed} milliseconds. " +
-                    "You can try killing the script using the {Kill} command. Script name is: {Name}.",
-                run.Milliseconds, routine is Script ? "SCRIPT KILL" : "FUNCTION KILL", routine.Name);
+                    "You can try killing the script using the {Kill} command. Script name is: {Name}. It holds {Shards}.",
+                run.Milliseconds, routine is Script ? "SCRIPT KILL" : "FUNCTION KILL", routine.Name,
+                run.HoldsAll ? "all shards" : "the shards of its keys");
             run.IsBusy = true;
             runs.NoteBusy();
         }

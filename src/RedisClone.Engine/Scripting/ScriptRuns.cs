@@ -19,23 +19,18 @@ internal sealed class ScriptRuns(ServerCore server)
     /// <summary>Whether the server ends, so that long scripts are abandoned.</summary>
     public bool ServerEnds => _serverEnds;
 
-    /// <summary>The description of the script that has run longest; null if none has run for some time.</summary>
-    public LongRun? Longest
-    {
-        get
-        {
-            lock (_long) return _long.Count == 0 ? null : _long[0].Long;
-        }
-    }
-
     /// <summary>The error reply of the busy script that has run longest; null if no script is busy.</summary>
-    public string? BusyError
+    public string? BusyError => IsAnyBusy ? Longest(static run => run.IsBusy)?.BusyError : null;
+
+    /// <summary>The script that has run longest of those for which a condition holds; null if there is none that has run for some time.</summary>
+    public LongRun? Longest(Predicate<LongRun> condition)
     {
-        get
+        lock (_long)
         {
-            if (!IsAnyBusy) return null;
-            lock (_long) return _long.Find(static progress => progress.Long is { IsBusy: true })?.Long?.BusyError;
+            foreach (ScriptProgress progress in _long)
+                if (progress.Long is { } run && condition(run)) return run;
         }
+        return null;
     }
 
     /// <summary>Adds a script that has run for some time.</summary>

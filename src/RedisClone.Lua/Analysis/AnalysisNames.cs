@@ -15,9 +15,12 @@ public sealed record AnalysisNames(string Keys, string[] Modules, string[] Funct
     private static readonly string[] s_libraries =
     [
         "assert", "collectgarbage", "error", "gcinfo", "getmetatable", "next", "pcall", "rawequal", "rawget", "rawset", "select",
-        "setmetatable", "tonumber", "tostring", "type", "xpcall", "_VERSION", "bit", "cjson", "cmsgpack", "coroutine", "math", "os",
-        "string", "struct", "table",
+        "setmetatable", "tonumber", "tostring", "xpcall", "_VERSION", "bit", "cjson", "cmsgpack", "coroutine", "math", "os",
+        "string", "struct",
     ];
+
+    /// <summary>The functions of the library of tables that only read a table.</summary>
+    private static readonly string[] s_readers = ["concat", "getn", "maxn"];
 
     private readonly Dictionary<string, Origin> _globals = Globals(Keys, Modules, Others);
 
@@ -27,11 +30,15 @@ public sealed record AnalysisNames(string Keys, string[] Modules, string[] Funct
     /// <summary>What a field of a module stands for.</summary>
     internal Origin OfField(LuaString name) => Array.IndexOf(Functions, name.ToString()) >= 0 ? Origin.Callee : Origin.Value;
 
+    /// <summary>What a field of the library of tables stands for.</summary>
+    internal static Origin OfTables(LuaString name) => Array.IndexOf(s_readers, name.ToString()) >= 0 ? Origin.Reader : Origin.Value;
+
     private static Dictionary<string, Origin> Globals(string keys, string[] modules, string[] others)
     {
         var globals = new Dictionary<string, Origin>
         {
             [keys] = Origin.Keys, ["unpack"] = Origin.Unpack, ["pairs"] = Origin.Iterate, ["ipairs"] = Origin.Iterate,
+            ["type"] = Origin.Reader, ["table"] = Origin.Tables,
         };
         foreach (string name in (string[])[.. s_libraries, .. others]) globals[name] = Origin.Value;
         foreach (string name in modules) globals[name] = Origin.Module;

@@ -87,8 +87,11 @@ internal sealed partial class FunctionFlow
             case Op.LoadConstant:
                 Set(i.A, _analysis.SourceOf(_prototype.Constants[i.B]));
                 break;
-            case Op.LoadTrue or Op.LoadFalse or Op.NewTable or Op.Closure:
+            case Op.LoadTrue or Op.LoadFalse or Op.NewTable:
                 Set(i.A, Origin.Value);
+                break;
+            case Op.Closure:
+                Set(i.A, new Source(Origin.Function, _children[i.B]._number));
                 break;
             case Op.LoadNil:
                 for (int r = i.A; r <= i.B; r++) Set(r, Origin.Nil);
@@ -99,7 +102,8 @@ internal sealed partial class FunctionFlow
                 break;
             case Op.SetUpvalue:
                 Source assigned = Get(i.A);
-                if (!_isUnreached) _analysis.IsChanged |= _upvalues[i.B].Add(assigned);
+                _isRefused |= _upvalues[i.B].IsOlder;
+                if (!_isUnreached) _upvalues[i.B].Add(assigned);
                 break;
             case Op.GetGlobal:
                 Origin global = _analysis.Names.OfGlobal(_prototype.Names[i.B]);
@@ -177,6 +181,9 @@ internal sealed partial class FunctionFlow
             case Origin.Module when field is not null:
                 Set(i.A, _analysis.Names.OfField(field));
                 break;
+            case Origin.Tables when field is not null:
+                Set(i.A, AnalysisNames.OfTables(field));
+                break;
             default:
                 Use(table);
                 Set(i.A, Origin.Value);
@@ -218,10 +225,15 @@ internal sealed partial class FunctionFlow
             return;
         }
         Origin result = Origin.Value;
-        if (callee.Origin == Origin.Unpack && i.B >= 2 && Get(i.A + 1).Origin == Origin.Keys)
+        bool firstIsKeys = i.B >= 2 && Get(i.A + 1).Origin == Origin.Keys;
+        if (callee.Origin is Origin.Unpack or Origin.Reader && firstIsKeys)
         {
-            result = Origin.Key;
+            if (callee.Origin == Origin.Unpack) result = Origin.Key;
             UseAll(i.A + 2, i.B - 2);
+        }
+        else if (callee.IsFunction)
+        {
+            CallFunction(i, _analysis.FlowOf(callee));
         }
         else
         {
@@ -237,6 +249,19 @@ internal sealed partial class FunctionFlow
         }
         Forget(i.A);
         for (int r = 0; r < results; r++) Set(i.A + r, result);
+    }
+
+    /// <summary>Passes arguments to a function of the chunk. Those without a parameter are used as others.</summary>
+    private void CallFunction(in Instruction i, FunctionFlow function)
+    {
+        int count = i.B - 1;
+        Origin rest = Origin.Nil;
+        if (i.B == 0 && !TryOpen(i.A + 1, out count, out rest)) return;
+        int passed = Math.Min(count, function._parameters.Length);
+        var arguments = new Source[passed];
+        for (int a = 0; a < passed; a++) arguments[a] = Get(i.A + 1 + a);
+        UseAll(i.A + 1 + passed, count - passed);
+        if (!_isRefused && !_isUnreached) function.Receive(arguments, new Source(rest));
     }
 
     /// <summary>The description of a call of the host's function. Its arguments have been checked.</summary>

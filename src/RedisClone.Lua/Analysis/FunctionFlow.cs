@@ -10,7 +10,9 @@ internal sealed partial class FunctionFlow
 {
     private readonly CallAnalysis _analysis;
     private readonly Prototype _prototype;
-    private readonly SharedVariable[] _upvalues;
+    private readonly int _number;
+    private readonly SharedVariable[] _upvalues, _parameters;
+    private readonly FunctionFlow[] _children;
     private readonly List<Captured> _captured = [];
 
     /// <summary>The number of cells for each instruction: its registers, and the open values.</summary>
@@ -24,12 +26,37 @@ internal sealed partial class FunctionFlow
     private int _position;
     private bool _isRefused, _isUnreached;
 
-    public FunctionFlow(CallAnalysis analysis, Prototype prototype, FunctionFlow? outer)
+    public FunctionFlow(CallAnalysis analysis, Prototype prototype, int number)
     {
         _analysis = analysis;
         _prototype = prototype;
+        _number = number;
         _width = prototype.StackSize + 1;
-        _upvalues = outer is null ? [] : Array.ConvertAll(prototype.Upvalues, from => outer.Share(from, prototype));
+        _upvalues = new SharedVariable[prototype.Upvalues.Length];
+        _parameters = [.. Enumerable.Range(0, prototype.Parameters).Select(_ => new SharedVariable(analysis))];
+        _children = new FunctionFlow[prototype.Children.Length];
+    }
+
+    /// <summary>Whether a call of the function was found.</summary>
+    public bool IsCalled { get; private set; }
+
+    /// <summary>Connects the function with the variables that are its upvalues, and adds the functions within it.</summary>
+    public void Connect(Func<int, SharedVariable> variables)
+    {
+        for (int i = 0; i < _upvalues.Length; i++) _upvalues[i] = variables(i);
+        for (int i = 0; i < _children.Length; i++)
+        {
+            Prototype child = _prototype.Children[i];
+            _children[i] = _analysis.AddFlow(child, index => Share(child.Upvalues[index], child));
+        }
+    }
+
+    /// <summary>Adds a call of the function: its first arguments, and what all further ones may be.</summary>
+    public void Receive(ReadOnlySpan<Source> arguments, Source rest)
+    {
+        _analysis.IsChanged |= !IsCalled;
+        IsCalled = true;
+        for (int i = 0; i < _parameters.Length; i++) _parameters[i].Add(i < arguments.Length ? arguments[i] : rest);
     }
 
     /// <summary>A variable of this function that closures share, and the instructions between which it occupies its register.</summary>
@@ -41,6 +68,7 @@ internal sealed partial class FunctionFlow
     /// <summary>Follows the function from its start. Returns false if a guarded value is used in a way that is not followed.</summary>
     public bool Follow()
     {
+        if (!IsCalled) return true;
         int count = _prototype.Code.Length;
         if (!_analysis.Spend(count * _width)) return false;
         _before = new Source[count * _width];
@@ -48,8 +76,9 @@ internal sealed partial class FunctionFlow
         _isPending = new bool[count];
         _now = new Source[_width];
         _now.AsSpan().Fill(new Source(Origin.Nil));
+        for (int i = 0; i < _parameters.Length; i++) _now[i] = _parameters[i].Source;
         // The extra arguments of Lua 5.0 are in a register after the parameters.
-        _now.AsSpan(0, Math.Min(_prototype.Parameters + 1, _width - 1)).Fill(new Source(Origin.Value));
+        if (_prototype.NeedsArgTable) _now[_parameters.Length] = new Source(Origin.Value);
         Open = new Source(Origin.Mixed);
         Reach(0);
         while (_pending.TryPop(out int position))
@@ -81,7 +110,7 @@ internal sealed partial class FunctionFlow
         _isUnreached = false;
         _before.AsSpan(position * _width, _width).CopyTo(_now);
         foreach (Captured captured in _captured)
-            if (captured.Start == position) Share(captured, _now[captured.Register]);
+            if (captured.Start == position) captured.Variable.Add(_now[captured.Register]);
     }
 
     /// <summary>Continues at an instruction with the present sources. One that received nothing new is not followed again.</summary>
@@ -95,7 +124,7 @@ internal sealed partial class FunctionFlow
         {
             for (int i = 0; i < _width; i++)
             {
-                Source joined = Source.Join(before[i], _now[i]);
+                Source joined = _analysis.Join(before[i], _now[i]);
                 isNew |= joined != before[i];
                 before[i] = joined;
             }
@@ -118,7 +147,7 @@ internal sealed partial class FunctionFlow
         LocalName local = FindLocal(closure, from.Index) ?? FindLocal(closure + 1, from.Index) ?? new LocalName(from.Name, 0, int.MaxValue);
         int known = _captured.FindIndex(c => c.Register == from.Index && c.Start == local.Start && c.End == local.End);
         if (known >= 0) return _captured[known].Variable;
-        var variable = new SharedVariable();
+        var variable = new SharedVariable(_analysis);
         _captured.Add(new Captured(from.Index, local.Start, local.End, variable));
         return variable;
     }
@@ -133,8 +162,6 @@ internal sealed partial class FunctionFlow
         }
         return null;
     }
-
-    private void Share(Captured captured, Source assigned) => _analysis.IsChanged |= captured.Variable.Add(assigned);
 
     /// <summary>Where the value of a register comes from. No path continues while that is not known yet.</summary>
     private Source Get(int register)
@@ -156,13 +183,17 @@ internal sealed partial class FunctionFlow
         }
         _now[register] = source;
         foreach (Captured captured in _captured)
-            if (captured.Register == register && captured.Start <= _position && _position < captured.End) Share(captured, source);
+            if (captured.Register == register && captured.Start <= _position && _position < captured.End) captured.Variable.Add(source);
     }
 
     private void Set(int register, Origin origin) => Set(register, new Source(origin));
 
     /// <summary>Uses a value in a way in which only a value that is not guarded may be used.</summary>
-    private void Use(Source source) => _isRefused |= source.IsGuarded;
+    private void Use(Source source)
+    {
+        _isRefused |= source.IsGuarded;
+        _analysis.Release(source);
+    }
 
     private void Use(int register) => Use(Get(register));
 
@@ -185,13 +216,13 @@ internal sealed partial class FunctionFlow
     private bool TryOpen(int from, out int fixedValues, out Origin rest)
     {
         rest = Open.Origin;
-        fixedValues = Open.Constant - from;
+        fixedValues = Open.Number - from;
         bool follows = _position > 0 && _prototype.Code[_position - 1] is { Op: Op.Call or Op.TailCall, C: 0 } or { Op: Op.Vararg, B: 0 };
         _isRefused |= !follows || Open.IsGuarded || fixedValues < 0;
         return !_isRefused;
     }
 
-    /// <summary>Notes that any number of values begins at a register. The field of the constant holds the register.</summary>
+    /// <summary>Notes that any number of values begins at a register. The number is that of the register.</summary>
     private void SetOpen(int register, Origin origin)
     {
         Forget(register);

@@ -19,6 +19,15 @@ internal enum Origin : byte
     /// <summary>A string or a number of the source text.</summary>
     Constant,
 
+    /// <summary>A function of the chunk. Its parameters receive what its calls pass, or unknown values if it is used otherwise.</summary>
+    Function,
+
+    /// <summary>A function that reads a table and does not keep it.</summary>
+    Reader,
+
+    /// <summary>The library of functions on tables.</summary>
+    Tables,
+
     /// <summary>The function <c>unpack</c>.</summary>
     Unpack,
 
@@ -41,33 +50,28 @@ internal enum Origin : byte
     Mixed,
 }
 
-/// <summary>An origin, and for a constant its number.</summary>
-internal readonly record struct Source(Origin Origin, int Constant = 0)
+/// <summary>An origin, and the number of a constant or a function.</summary>
+internal readonly record struct Source(Origin Origin, int Number = 0)
 {
     public bool IsGuarded => Origin >= Origin.Keys;
 
-    /// <summary>What is known about a value that comes from one of two sources.</summary>
-    public static Source Join(Source a, Source b)
-    {
-        if (a == b || b.Origin == Origin.Unreached) return a;
-        if (a.Origin == Origin.Unreached) return b;
-        if (a.IsGuarded || b.IsGuarded) return new Source(Origin.Mixed);
-        bool isKey = a.Origin is Origin.Key or Origin.Nil && b.Origin is Origin.Key or Origin.Nil;
-        return new Source(isKey ? Origin.Key : Origin.Value);
-    }
+    public bool IsFunction => Origin == Origin.Function;
 }
 
-/// <summary>A variable that closures share. Its source covers every assignment, in whatever order they run.</summary>
-internal sealed class SharedVariable
+/// <summary>A variable that several functions use. Its source covers every assignment, in whatever order they run.</summary>
+internal sealed class SharedVariable(CallAnalysis analysis)
 {
     public Source Source { get; private set; }
 
-    /// <summary>Adds what an assignment stores. Returns true if this is new.</summary>
-    public bool Add(Source assigned)
+    /// <summary>Whether the variable is older than the call that is analysed. An assignment would outlive the call.</summary>
+    public bool IsOlder { get; init; }
+
+    /// <summary>Adds what an assignment stores.</summary>
+    public void Add(Source assigned)
     {
-        Source joined = Source.Join(Source, assigned);
-        if (joined == Source) return false;
+        Source joined = analysis.Join(Source, assigned);
+        if (joined == Source) return;
         Source = joined;
-        return true;
+        analysis.IsChanged = true;
     }
 }

@@ -31,7 +31,7 @@ public sealed partial class LuaState
 
     /// <param name="memoryLimit">The maximum size of strings, tables and functions in bytes.</param>
     /// <param name="first">
-    /// Another interpreter with the same names, which can then run functions that this one compiled; see <see cref="Adopt"/>.
+    /// Another interpreter with the same names, which can then run functions that this one compiled; see <see cref="Copy"/>.
     /// </param>
     public LuaState(long memoryLimit = 1L << 30, LuaState? first = null)
     {
@@ -162,13 +162,34 @@ public sealed partial class LuaState
     }
 
     /// <summary>
-    /// Returns a function of this interpreter with the code of a chunk that the first interpreter compiled. The code is immutable, so
-    /// any number of interpreters may run it at the same time.
+    /// Returns a copy, for this interpreter, of a function of the first interpreter. The code is immutable, so any number of
+    /// interpreters may run it at the same time. Variables that the function shares with others are copied with the functions in
+    /// them. A variable with a table is nil in the copy, so no function of which <see cref="Analysis.FunctionGroup"/> finds the calls
+    /// uses it.
     /// </summary>
-    public LuaFunction Adopt(LuaFunction chunk) =>
-        chunk is LuaClosure { Upvalues.Length: 0 } closure
-            ? new LuaClosure(closure.Prototype, Globals)
-            : throw new ArgumentException("Only a chunk can be adopted.", nameof(chunk));
+    /// <param name="function">The function.</param>
+    /// <param name="environment">The table of the global variables of the copy.</param>
+    public static LuaFunction Copy(LuaFunction function, LuaTable environment)
+    {
+        if (function is not LuaClosure first) throw new ArgumentException("Only a function written in Lua can be copied.", nameof(function));
+        if (first.Upvalues.Length == 0) return new LuaClosure(first.Prototype, environment);
+        var copies = new Dictionary<LuaClosure, LuaClosure>();
+        var pending = new Stack<LuaClosure>();
+        LuaClosure copied = CopyOf(first);
+        while (pending.TryPop(out LuaClosure? next))
+            for (int i = 0; i < next.Upvalues.Length; i++) copies[next].Upvalues[i] = new UpValue { Value = ValueOf(next.Upvalues[i].Value) };
+        return copied;
+
+        LuaClosure CopyOf(LuaClosure closure)
+        {
+            if (copies.TryGetValue(closure, out LuaClosure? known)) return known;
+            pending.Push(closure);
+            return copies[closure] = new LuaClosure(closure.Prototype, environment);
+        }
+
+        LuaValue ValueOf(LuaValue value) =>
+            value.Tag is LuaClosure closure ? CopyOf(closure) : value.Type is LuaType.Boolean or LuaType.Number or LuaType.String ? value : default;
+    }
 
     internal LuaClosure? Compile(byte[] source, LuaString chunkName, LuaTable environment, out string? error)
     {

@@ -14,6 +14,7 @@ using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Scripting;
 
 namespace RedisClone.Server.Support;
 
@@ -161,7 +162,11 @@ internal sealed partial class ServerParts(ServerCore server, FigureHistory histo
     private string Work()
     {
         var text = new StringBuilder();
-        Add($"script: {(server.Scripts.Runs.Longest is { } script ? $"runs for {script.Milliseconds} ms, busy: {script.IsBusy}" : "none runs for long")}");
+        LongRun? script = server.Scripts.Runs.Longest(static _ => true);
+        string running = script is null
+            ? "none runs for long"
+            : $"runs for {script.Milliseconds} ms, busy: {script.IsBusy}, holds all shards: {script.HoldsAll}";
+        Add($"script: {running}");
         Add($"load: {(server.Loading is { } load ? $"{load.LoadedBytes} of {load.TotalBytes} bytes" : "complete")}");
         Add($"snapshot or rewrite: {(server.Snapshots.Slot.Running is { } run ? $"{run.KeysDone} of {run.Keys} keys, {run.Seconds} s" : "none")}");
         Add($"blocked clients: {server.Blocked.Count}; paused clients: {server.Pause.WaitingClients}");

@@ -62,26 +62,12 @@ internal sealed class HistoryClient(Home home, Workload workload, int id, int op
     private string[] Ask(RespClient client, Form form, string[][] commands)
     {
         if (form == Form.Single) return [Operation.Text(client.Call(commands[0]))];
-        Reply reply = form == Form.Transaction ? client.Pipeline([["MULTI"], .. commands, ["EXEC"]])[^1] : client.Call(Script(commands));
+        var scripts = new ScriptForms(random, $"f{id}");
+        string[][] requests = form == Form.Script
+            ? [scripts.Of(commands)]
+            : [["MULTI"], .. random.Next(2) == 0 ? commands : commands.Select(scripts.OfOne), ["EXEC"]];
+        Reply reply = client.Pipeline([.. scripts.Loads, .. requests])[^1];
         if (reply.Items is { } replies) return [.. replies.Select(Operation.Text)];
         return reply.IsNil ? [] : [reply.ToString()];
-    }
-
-    /// <summary>Every second script declares its keys and holds their shards only. The others hold all shards.</summary>
-    private string[] Script(string[][] commands)
-    {
-        string[] keys = random.Next(2) == 0 ? [] : [.. commands.SelectMany(Model.Keys).Distinct()];
-        var values = new List<string>();
-        string calls = string.Join(", ", commands.Select(command => $"redis.call({string.Join(", ", command.Select(Expression))})"));
-        return ["EVAL", $"return {{{calls}}}", $"{keys.Length}", .. keys, .. values];
-
-        string Expression(string word, int position)
-        {
-            if (keys.Length == 0 || position == 0) return $"'{word}'";
-            int key = Array.IndexOf(keys, word);
-            if (key >= 0) return $"KEYS[{key + 1}]";
-            values.Add(word);
-            return $"ARGV[{values.Count}]";
-        }
     }
 }

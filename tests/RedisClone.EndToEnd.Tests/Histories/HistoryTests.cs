@@ -1,10 +1,12 @@
+using System.Globalization;
+using System.Text.RegularExpressions;
 using RedisClone.EndToEnd.Tests.Support;
 using Xunit.Abstractions;
 
 namespace RedisClone.EndToEnd.Tests.Histories;
 
 /// <summary>
-/// Many clients use a server with <c>appendfsync always</c>: transactions, scripts, blocking pops, and kills of the server. Their
+/// Many clients use a server with <c>appendfsync always</c>: transactions, scripts, functions, blocking pops, and kills of the server. Their
 /// replies must be possible for a server that executes one operation at a time. The test run checks 50 histories, <c>tests/long
 /// histories</c> 2000.
 /// </summary>
@@ -20,6 +22,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
     private static readonly int s_perClient = LongRun.IsLong ? Operations : Operations / Clients;
 
     private int _histories, _deaths, _operations, _unknown, _aborted;
+    private long _onTheirKeys, _onAllShards;
 
     [Fact]
     public void ConcurrentHistoriesAreLinearizable()
@@ -35,11 +38,19 @@ public sealed class HistoryTests(ITestOutputHelper output)
                 if (++_histories % 100 == 0) Console.WriteLine($"{_histories} histories, {_deaths} deaths");
             }
             home.Server.AssertWell();
+            using RespClient client = home.Server.Connect();
+            string info = client.Call("INFO", "stats").Text!;
+            _onTheirKeys += Count(info, "scripts_on_their_keys");
+            _onAllShards += Count(info, "scripts_on_all_shards");
         }
         output.WriteLine(
             $"{Seed.Note}: {_histories} histories, {_deaths} deaths of the server; {_operations} operations, " +
-            $"{_unknown} of unknown outcome, {_aborted} aborted transactions");
+            $"{_unknown} of unknown outcome, {_aborted} aborted transactions, {_onTheirKeys} scripts on their keys, {_onAllShards} on all shards (since the last kills)");
+        Assert.True(_onTheirKeys > 0 && _onAllShards > 0);
     }
+
+    private static long Count(string info, string field) =>
+        long.Parse(Regex.Match(info, $"^{field}:([0-9]+)", RegexOptions.Multiline).Groups[1].Value, CultureInfo.InvariantCulture);
 
     private List<Operation> Record(Home home, Random random, bool kill)
     {

@@ -16,7 +16,8 @@ internal sealed class Home : IDisposable
     {
         _arguments =
         [
-            "--dir", _folder, "--appendonly", "yes", "--appendfsync", "always", "--io-loops", $"{random.Next(1, 5)}", "--shards", $"{1 << random.Next(2, 7)}",
+            "--dir", _folder, "--appendonly", "yes", "--appendfsync", "always",
+            "--io-loops", $"{(LongRun.IsLong ? 8 : random.Next(1, 5))}", "--shards", $"{1 << random.Next(2, 7)}",
             "--transport", random.Next(4) == 0 ? "sockets" : "eventloop",
         ];
         Server = ServerProcess.Ours(_arguments);

@@ -16,11 +16,11 @@ internal sealed class Workload(string name, int groups)
         string group = Group(random.Next(groups));
         switch (random.Next(20))
         {
-            case < 12:
+            case < 11:
                 return [(Form.Single, [Plain(group, random)])];
-            case < 14:
+            case < 13:
                 return [(Form.Single, [Blocking(group, random)])];
-            case < 16:
+            case < 15:
                 return [(Form.Transaction, Several(group, random))];
             case < 18:
                 return [(Form.Script, Several(group, random))];

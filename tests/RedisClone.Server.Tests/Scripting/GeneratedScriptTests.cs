@@ -7,7 +7,8 @@ using RedisClone.Server.Tests.Clients;
 namespace RedisClone.Server.Tests.Scripting;
 
 /// <summary>
-/// Generated scripts give the same replies and the same data, whether they hold the shards of their keys or all shards.
+/// Generated scripts and functions give the same replies and the same data, whether they hold the shards of their keys or all
+/// shards.
 /// </summary>
 public sealed partial class GeneratedScriptTests
 {
@@ -15,6 +16,11 @@ public sealed partial class GeneratedScriptTests
 
     /// <summary>Makes a script hold all shards and changes nothing else.</summary>
     private const string Unprovable = "if false then loadstring('') end ";
+
+    /// <summary>Functions of the chunk or of the library.</summary>
+    private const string Helpers =
+        "local prefix = 's' local function read(key) return redis.pcall('exists', key) end " +
+        "local function count(keys, name) local sum = 0 for _, k in ipairs(keys) do sum = sum + redis.pcall(name, k) end return sum end";
 
     private static readonly string[] s_names = ["s1", "s2", "l1", "l2", "h1", "z1", "z2", "x1"];
 
@@ -32,10 +38,11 @@ public sealed partial class GeneratedScriptTests
         for (int i = 0; i < Programs; i++)
         {
             string program = Program(random);
+            bool isFunction = random.Next(2) == 0;
             string[] arguments = [.. Enumerable.Range(0, 4).Select(_ => s_names[random.Next(s_names.Length)]), $"{random.Next(1, 6)}", "s1", "7"];
-            string expected = Run(onAll, Unprovable + program, arguments);
-            string shown = $"RC_SEED={seed}, program {i}: {program} {string.Join(' ', arguments)}";
-            Assert.True(expected == Run(onKeys, program, arguments), shown);
+            string expected = Run(onAll, isFunction, Unprovable + program, arguments);
+            string shown = $"RC_SEED={seed}, {(isFunction ? "function" : "program")} {i}: {program} {string.Join(' ', arguments)}";
+            Assert.True(expected == Run(onKeys, isFunction, program, arguments), shown);
             foreach (string read in (string[])["MGET s1 s2 x1", "LRANGE l1 0 -1", "LRANGE l2 0 -1", "HGETALL h1", "ZRANGE z1 0 -1", "ZRANGE z2 0 -1"])
                 Assert.True(onAll.Run(read) == onKeys.Run(read), shown);
         }
@@ -44,9 +51,15 @@ public sealed partial class GeneratedScriptTests
         Assert.InRange(keys.Core.Lanes.Sum(static lane => lane.ScriptsOnTheirKeys), Programs / 5, Programs - Programs / 20);
     }
 
-    private static string Run(TestClient client, string program, string[] arguments)
+    private static string Run(TestClient client, bool isFunction, string program, string[] arguments)
     {
-        string digest = client.Call("SCRIPT", "LOAD", program);
+        if (isFunction)
+        {
+            string library = $"#!lua name=lib\n{Helpers} redis.register_function('f', function(KEYS, ARGV) {program} end)";
+            Assert.Equal("lib", client.Call("FUNCTION", "LOAD", "REPLACE", library));
+            return client.Call(["FCALL", "f", "4", .. arguments]);
+        }
+        string digest = client.Call("SCRIPT", "LOAD", $"{Helpers} {program}");
         Assert.Equal(40, digest.Length);
         string reply = client.Call(["EVALSHA", digest, "4", .. arguments]);
         return Digest().Replace(reply, "");
@@ -78,6 +91,7 @@ public sealed partial class GeneratedScriptTests
 
     private static string Call(Random random)
     {
+        if (random.Next(8) == 0) return Pick(random, $"read({Key(random)})", "count(KEYS, 'exists')", "count(KEYS, 'persist')");
         string key = Key(random), second = Key(random);
         string command = random.Next(16) switch
         {

@@ -80,10 +80,10 @@ public sealed class LongScriptTests
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
         using TestClient runner = server.Connect(), other = server.Connect();
         Assert.Equal("lib", runner.Call("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() while true do end end)"));
-        runner.Send("FCALL", "f", "1", "some key", "x");
+        runner.Send("FCALL", "f", "0", "some argument", "x");
         await other.UntilAsync("PING", answer => answer == BusyFunction);
         Assert.Equal(BusyFunction, other.Run("SCRIPT KILL"));
-        Assert.Contains("[name f command [FCALL f 1 some key x] duration_ms ", other.Run("FUNCTION STATS"), StringComparison.Ordinal);
+        Assert.Contains("[name f command [FCALL f 0 some argument x] duration_ms ", other.Run("FUNCTION STATS"), StringComparison.Ordinal);
         Assert.Equal("OK", other.Run("FUNCTION KILL"));
         Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: f, on @user_function:", runner.Read());
         Assert.Contains("[running_script nil ", other.Run("FUNCTION STATS"), StringComparison.Ordinal);

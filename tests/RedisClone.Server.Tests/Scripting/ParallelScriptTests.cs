@@ -10,6 +10,16 @@ public sealed class ParallelScriptTests
     private const string Endless = "while true do redis.call('exists', KEYS[1]) end";
     private const string Increment = "redis.call('incr', KEYS[1]) return redis.call('incr', KEYS[2])";
 
+    private const string Library = """
+        #!lua name=lib
+        local command, calls = 'incrby', 0
+        local function change(key, by) return redis.call(command, key, by) end
+        redis.register_function('add', function(keys, args) return change(keys[1], args[1]) end)
+        redis.register_function{function_name='read', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}}
+        redis.register_function('count', function(keys) calls = calls + 1 redis.call('exists', keys[1]) return calls end)
+        redis.register_function('endless', function(keys) while true do redis.call('exists', keys[1]) end end)
+        """;
+
     private static Task<RunningServer> StartAsync() => RunningServer.StartAsync(TransportKind.EventLoop, static c => c.BusyReplyThreshold = 20);
 
     /// <summary>The first run of a script compiles it, for which it holds all shards.</summary>
@@ -31,14 +41,15 @@ public sealed class ParallelScriptTests
         Assert.Equal("3", client.Call("EVAL_RO", read, "1", "a"));
         Assert.Equal("3", client.Call("EVAL_RO", read, "1", "a"));
         Assert.Equal((3, 2), Counts(server));
-        // Without keys, with other keys and in a transaction, a script holds all shards.
+        // Without keys and with other keys, a script holds all shards.
         Assert.StartsWith("ERR ", client.Call("EVAL", read, "0"), StringComparison.Ordinal);
-        Assert.Equal("OK", client.Run("MULTI"));
-        Assert.Equal("QUEUED", client.Call("EVAL", read, "1", "a"));
-        Assert.Equal("[3]", client.Run("EXEC"));
         for (int i = 0; i < 2; i++) Assert.Equal("3", client.Call("EVAL", "return redis.call('get', 'a')", "1", "a"));
-        Assert.Equal((3, 6), Counts(server));
-        Assert.Contains("scripts_on_their_keys:3\r\nscripts_on_all_shards:6\r\n", client.Run("INFO stats"), StringComparison.Ordinal);
+        Assert.Equal((3, 5), Counts(server));
+        Assert.Equal("lib", client.Call("FUNCTION", "LOAD", Library));
+        Assert.Equal("4", client.Run("FCALL add 1 a 1"));
+        Assert.Equal("4", client.Run("FCALL_RO read 1 a"));
+        Assert.Equal("1", client.Run("FCALL count 1 a"));
+        Assert.Contains("scripts_on_their_keys:5\r\nscripts_on_all_shards:6\r\n", client.Run("INFO stats"), StringComparison.Ordinal);
     }
 
     /// <summary>
@@ -163,6 +174,98 @@ public sealed class ParallelScriptTests
         Assert.Contains("not enough memory", client.Call("EVALSHA", digest, "1", "k", "100000"), StringComparison.Ordinal);
         Assert.Equal("100", client.Call("EVALSHA", digest, "1", "k", "100"));
         Assert.Equal(5, Counts(server).Keys);
+    }
+
+    [Fact]
+    public async Task ATransactionWithProvedScriptsHoldsTheShardsOfItsKeys()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect(), runner = server.Connect();
+        (string held, string free) = KeyProofTests.KeysOfTwoShards(server);
+        string increment = client.Call("SCRIPT", "LOAD", "return redis.call('incr', KEYS[1])"), endless = client.Call("SCRIPT", "LOAD", Endless);
+        Assert.Equal("lib", client.Call("FUNCTION", "LOAD", Library));
+        runner.Send("EVALSHA", endless, "1", held);
+        await client.UntilAsync($"GET {held}", static answer => answer == Busy);
+        Assert.Equal("OK", client.Run("MULTI"));
+        Assert.Equal("QUEUED", client.Run($"EVALSHA {increment} 1 {free}"));
+        Assert.Equal("QUEUED", client.Run($"FCALL add 1 {free} 5"));
+        Assert.Equal("QUEUED", client.Run($"GET {free}"));
+        Assert.Equal("[1 6 6]", client.Run("EXEC"));
+        Assert.Equal("OK", client.Run("MULTI"));
+        // A function that needs all shards is refused when it is queued.
+        Assert.Equal(Busy, client.Run($"FCALL count 1 {free}"));
+        Assert.StartsWith("EXECABORT ", client.Run("EXEC"), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read(), StringComparison.Ordinal);
+        Assert.Equal((3, 0), Counts(server));
+    }
+
+    [Fact]
+    public async Task ABusyFunctionStopsOnlyCommandsThatNeedItsShards()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient runner = server.Connect(), other = server.Connect();
+        (string held, string free) = KeyProofTests.KeysOfTwoShards(server);
+        Assert.Equal("lib", other.Call("FUNCTION", "LOAD", Library));
+        string busy = Busy.Replace("SCRIPT KILL", "FUNCTION KILL", StringComparison.Ordinal);
+        runner.Send("FCALL", "endless", "1", held);
+        await other.UntilAsync($"GET {held}", answer => answer == busy);
+        Assert.Equal("3", other.Run($"FCALL add 1 {free} 3"));
+        Assert.Equal(busy, other.Run($"FCALL add 1 {held} 3"));
+        Assert.Equal(busy, other.Run("FUNCTION FLUSH"));
+        Assert.Contains($"[FCALL endless 1 {held}]", other.Run("FUNCTION STATS"), StringComparison.Ordinal);
+        Assert.Equal(busy, other.Run("SCRIPT KILL"));
+        Assert.Equal("OK", other.Run("FUNCTION KILL"));
+        Assert.Contains("killed by user", runner.Read(), StringComparison.Ordinal);
+        Assert.Equal("OK", other.Run("FUNCTION FLUSH"));
+    }
+
+    /// <summary>Libraries are replaced, deleted and restored while functions of both kinds run, alone and in transactions.</summary>
+    [Fact]
+    public async Task NothingIsLostWhileLibrariesChange()
+    {
+        await using RunningServer server = await StartAsync();
+        const int clients = 4, rounds = 300;
+        using TestClient first = server.Connect();
+        Assert.Equal("lib", first.Call("FUNCTION", "LOAD", Library));
+        long[] added = new long[clients];
+        await Task.WhenAll(Enumerable.Range(0, clients).Select(n => Task.Run(() =>
+        {
+            using TestClient client = server.Connect();
+            for (int i = 0; i < rounds; i++)
+            {
+                string key = $"k{(n + i) % 5}";
+                // The other library has the same function, which needs all shards.
+                string other = Library.Replace("change(keys[1]", "change(keys[1] .. ''", StringComparison.Ordinal);
+                if (i % 30 == n) Assert.Equal("lib", client.Call("FUNCTION", "LOAD", "REPLACE", i % 60 == n ? other : Library));
+                if (i % 70 == n) Assert.Equal("OK", client.Run("FUNCTION FLUSH"));
+                if (i % 70 == n) Assert.Equal("lib", client.Call("FUNCTION", "LOAD", "REPLACE", Library));
+                bool inTransaction = i % 3 == 0;
+                if (inTransaction) Assert.Equal("OK", client.Run("MULTI"));
+                string reply = client.Run($"FCALL add 1 {key} 1");
+                if (inTransaction) reply = client.Run("EXEC");
+                if (!reply.Contains("ERR", StringComparison.Ordinal)) added[n]++;
+                else Assert.Contains("Function not found", reply, StringComparison.Ordinal);
+            }
+        })));
+        long sum = Enumerable.Range(0, 5).Sum(i => long.Parse(first.Run($"GET k{i}"), System.Globalization.CultureInfo.InvariantCulture));
+        Assert.Equal(added.Sum(), sum);
+        Assert.Equal(0, server.Core.Lanes.Sum(static lane => lane.UnexpectedErrors));
+        Assert.True(Counts(server).Keys > 0 && Counts(server).All > 0);
+    }
+
+    [Fact]
+    public async Task LatencyNamesScriptsThatHeldAllShards()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, static c => c.LatencyMonitorThreshold = 1);
+        using TestClient client = server.Connect();
+        string slow = client.Call("SCRIPT", "LOAD", "local n = 0 for i = 1, 1000000 do n = n + 1 end return redis.call('exists', KEYS[1])");
+        Assert.Equal("0", client.Run($"EVALSHA {slow} 1 k"));
+        Assert.Contains("command", client.Run("LATENCY LATEST"), StringComparison.Ordinal);
+        Assert.DoesNotContain("script-on-all-shards", client.Run("LATENCY LATEST"), StringComparison.Ordinal);
+        string other = client.Call("SCRIPT", "LOAD", "for i = 1, 1000000 do local n = i end return redis.call('exists', 'k')");
+        Assert.Equal("0", client.Run($"EVALSHA {other} 1 k"));
+        Assert.Contains("script-on-all-shards", client.Run("LATENCY LATEST"), StringComparison.Ordinal);
     }
 
     [Fact]

@@ -3,6 +3,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Scripting;
+using RedisClone.Engine.Shards;
 using RedisClone.Journal.Rdb;
 using RedisClone.Protocol;
 using static RedisClone.Engine.Commands.CommandFlags;
@@ -16,13 +17,13 @@ internal static class FunctionCommands
     public static readonly CommandRow[] Rows =
     [
         new("FCALL function numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | AllShards | MayReplicate, "scripting", "7.0.0", Call,
+            -3, Keys.Counted(2, RW | Access | Update), ScriptCommands.Running | MayReplicate, "scripting", "7.0.0", Call,
             "Runs a function.")
-            { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
+            { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall, Route = ShardsOfCall },
         new("FCALL_RO function numkeys [key [key ...]] [arg [arg ...]]",
-            -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | AllShards | ReadOnly, "scripting", "7.0.0", CallReadOnly,
+            -3, Keys.Counted(2, RO | Access), ScriptCommands.Running | ReadOnly, "scripting", "7.0.0", CallReadOnly,
             "Runs a function that only reads.")
-            { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall },
+            { Complexity = "Depends on the function that is executed.", FlagsOf = FlagsOfCall, Route = ShardsOfCall },
         new("FUNCTION", -2, Keys.None, CommandFlags.None, "scripting", "7.0.0", null, "Commands about libraries of functions.")
         {
             Complexity = "Depends on subcommand.",
@@ -64,6 +65,9 @@ internal static class FunctionCommands
 
     private static CommandFlags FlagsOfCall(CommandRow row, in Request request, Session session) =>
         session.Server.Scripts.Libraries.Find(request[1]) is { } function ? ScriptCommands.FlagsOf(row.Flags, function.Flags) : row.Flags;
+
+    private static ShardSet ShardsOfCall(in Request request, Session session) =>
+        ScriptCommands.ShardsOf(session.Server.Scripts.Libraries.Find(request[1]), request, session);
 
     private static void Call(ref CommandContext c) => Call(ref c, readOnly: false);
 
@@ -194,15 +198,15 @@ internal static class FunctionCommands
     private static void Stats(ref CommandContext c)
     {
         ScriptEngine scripts = c.Scripts;
-        LongRun? longest = scripts.Runs.Longest;
-        if (longest is { IsFunction: false } script && (script.HoldsAll || script.IsBusy))
+        LongRun? longest = scripts.Runs.Longest(static run => run.IsFunction);
+        if (longest is null && scripts.Runs.Longest(static run => run.HoldsAll || run.IsBusy) is { } script)
         {
             c.Fail(script.BusyError);
             return;
         }
         c.Reply.MapHeader(2);
         c.Reply.Bulk("running_script"u8);
-        if (longest is { IsFunction: true } run) WriteRun(c.Reply, run);
+        if (longest is not null) WriteRun(c.Reply, longest);
         else c.Reply.Null();
         c.Reply.Bulk("engines"u8);
         c.Reply.MapHeader(1);

@@ -101,13 +101,13 @@ internal static class ScriptCommands
         ShardsOf(session.Server.Scripts.Cache.Find(request[1]), request, session);
 
     /// <summary>
-    /// The shards of the keys of a script that keeps to them; all shards for any other, and for one that declares no key. In a
-    /// transaction, the script may be another one by the time of EXEC.
+    /// The shards of the keys of a script or function that keeps to them; all shards for any other, and for one that declares
+    /// no key.
     /// </summary>
-    private static ShardSet ShardsOf(Script? script, in Request request, Session session)
+    public static ShardSet ShardsOf(Routine? routine, in Request request, Session session)
     {
         ShardMap shards = session.Server.Shards;
-        if (script is not { KeepsToKeys: true } || session.Transaction is not null) return shards.All;
+        if (routine is not { KeepsToKeys: true }) return shards.All;
         if (!RedisNumber.TryParseInt64(request[2], out long keys) || keys < 1 || keys > request.Count - 3) return shards.All;
         var set = default(ShardSet);
         for (int i = 3; i < 3 + keys; i++) set.Add(shards.IndexOf(shards.HashOf(request[i])));

@@ -80,10 +80,19 @@ internal static class TransactionCommands
 
     private static void Exec(ref CommandContext c)
     {
+        if (HasOtherScripts(ref c) && c.NeedsAllShards()) return;
         if (c.Session.Transaction is { Aborted: false } transaction && IsLong(ref c, transaction) && c.MoveToWorker(long.MaxValue)) return;
         RunOrRefuse(ref c);
         c.Clients.Monitors.Show(c.Session, c.Session.PeerName, c.Row, c.Args);
     }
+
+    /// <summary>
+    /// Whether the scripts and functions need shards that are not held: the libraries and the cache of scripts may have changed after
+    /// the shards were chosen.
+    /// </summary>
+    private static bool HasOtherScripts(ref CommandContext c) =>
+        c.Session.Transaction is { Aborted: false } transaction && (transaction.Flags & RunsScript) != 0 &&
+        !c.Held.ContainsAll(ShardsOfExec(c.Args, c.Session));
 
     private static void RunOrRefuse(ref CommandContext c)
     {
