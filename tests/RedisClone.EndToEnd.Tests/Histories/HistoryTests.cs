@@ -77,7 +77,7 @@ public sealed class HistoryTests(ITestOutputHelper output)
             _deaths++;
         }
         foreach (Thread thread in threads) thread.Join();
-        if (failure is not null) throw new InvalidOperationException($"{Seed.Note}: {failure.Message}", failure);
+        if (failure is not null) throw new InvalidOperationException($"{Seed.Note}, history {_histories}: {failure.Message}\n{home.Server.Output}", failure);
         var auditor = new HistoryClient(home, workload, Clients, 0, random);
         auditor.ReadAll();
         return [.. clients.Append(auditor).SelectMany(client => client.History)];
