@@ -42,6 +42,16 @@ public sealed class ConfigRewriteTests : IDisposable
         Assert.Contains("client-output-buffer-limit pubsub 1 2 3\n", File.ReadAllText(ConfigFile));
     }
 
+    [Theory]
+    [InlineData("bind \"-x \" \"a b\" \"c\\\"d\"\n")]
+    [InlineData("bind 127.0.0.1 \"\"\n")]
+    [InlineData("bind 127.0.0.1 -::1 fe80::1%eth0\n")]
+    public void AddressesKeepTheirQuotes(string line)
+    {
+        Assert.Null(Start(line).Rewrite());
+        Assert.StartsWith(line, File.ReadAllText(ConfigFile));
+    }
+
     [Fact]
     public void UnknownLinesBecomeComments()
     {
