@@ -11,6 +11,9 @@ internal sealed class Shutdown(ServerCore server)
 {
     private static readonly TimeSpan Look = TimeSpan.FromMilliseconds(20);
 
+    /// <summary>How long a MIGRATE may delay the shutdown. Containers are killed ten seconds after the signal.</summary>
+    private const int MigrationPatience = 5000;
+
     private readonly Lock _gate = new();
     private Task<bool>? _running;
     private long _waitsUntil;       // while replicas are awaited
@@ -136,7 +139,7 @@ internal sealed class Shutdown(ServerCore server)
     /// <summary>Waits for the keys that MIGRATE transfers, so that they do not stay on both servers.</summary>
     private void AwaitMigrations()
     {
-        long until = ServerCore.UnixMilliseconds() + server.Config.ShutdownTimeout * 1000L;
+        long until = ServerCore.UnixMilliseconds() + MigrationPatience;
         while (server.MigrationLinks.Running > 0 && ServerCore.UnixMilliseconds() < until) Thread.Sleep(Look);
     }
 
