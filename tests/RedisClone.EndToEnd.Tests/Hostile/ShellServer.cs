@@ -49,8 +49,19 @@ internal sealed class ShellServer : IDisposable
             {
                 // The server does not accept connections yet.
             }
-            Assert.False(_shell.HasExited, "the server ended");
+            if (_shell.HasExited) Assert.Fail($"the server ended\n{LastWords}");
             Assert.True(Stopwatch.GetElapsedTime(begun) < s_patience, "the server does not serve");
+        }
+    }
+
+    /// <summary>The exit code, the standard error and the end of the log of a server that has ended.</summary>
+    private string LastWords
+    {
+        get
+        {
+            string log = Path.Combine(Folder, "log");
+            string[] lines = File.Exists(log) ? File.ReadAllLines(log) : [];
+            return $"exit code {_shell.ExitCode}:\n{Errors}\n{string.Join('\n', lines.TakeLast(20))}";
         }
     }
 
