@@ -51,9 +51,26 @@ public sealed class LostManifestTests
         var newest = LostManifest.FilesOf(_disk, Names)[^1].Name;
         var content = _disk[Path(newest)];
         using (var directory = JournalDirectory.TryOpen(_disk, Names, out _)!) Assert.Contains(newest, directory.Unnamed);
+        var report = JournalTools.Verify(_disk, Names, new(), new StructureCheck());
+        Assert.Contains(newest, report.Unnamed);
+        Assert.False(report.IsComplete);
+        report = JournalTools.Repair(_disk, Names, Copy);
+        Assert.Contains(newest, report.Unnamed);
+        Assert.False(report.IsComplete);
         Write(rewrites: 0);
         Write(rewrites: 1);
         Assert.Equal(content, _disk[Path(newest)]);
+    }
+
+    /// <summary>A copy without any data would pass for a repaired journal.</summary>
+    [Fact]
+    public void AJournalWhoseManifestLacksTheBaseIsNotCopied()
+    {
+        Write(rewrites: 1);
+        var lines = System.Text.Encoding.ASCII.GetString(_disk[Path(Names.Manifest)]).Split('\n');
+        var increments = lines.Where(line => !line.EndsWith(" type b", StringComparison.Ordinal));
+        _disk[Path(Names.Manifest)] = System.Text.Encoding.ASCII.GetBytes(string.Join('\n', increments));
+        AssertNoRepair("there is no base, and nothing of the increments can be read");
     }
 
     [Theory]

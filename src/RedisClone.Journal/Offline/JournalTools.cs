@@ -12,9 +12,9 @@ public static class JournalTools
     {
         try
         {
-            return JournalDirectory.TryReadManifest(disk, names, out Manifest? manifest, out string? error)
-                ? new JournalReader(disk, names, manifest, options).Read(sink)
-                : new() { Outcome = JournalOutcome.Refused, File = names.Manifest, Reason = error };
+            if (!JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error)) return Refused(names.Manifest, error);
+            JournalReport report = new JournalReader(disk, names, manifest, options).Read(sink);
+            return report with { Unnamed = Unnamed(disk, names, manifest) };
         }
         catch (Exception error) when (DiskFailure.Is(error))
         {
@@ -51,8 +51,10 @@ public static class JournalTools
                 return Refused(
                     report.File, "the manifest is missing, and the one that the names suggest does not load: " + report.Reason);
             if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
+            if (report.Outcome == JournalOutcome.Cut && report.Units == 0 && manifest.Base is null)
+                return Refused(report.File, "there is no base, and nothing of the increments can be read: " + report.Reason);
             Copy(disk, names, target, manifest, report);
-            return report with { MadeManifest = !isThere };
+            return report with { MadeManifest = !isThere, Unnamed = isThere ? Unnamed(disk, names, manifest) : [] };
         }
         catch (Exception error) when (DiskFailure.Is(error))
         {
@@ -67,6 +69,9 @@ public static class JournalTools
         using (IDiskFile file = disk.Open(from, DiskOpen.Read)) length = file.Length;
         FileCopy.Copy(disk, from, to, length);
     }
+
+    private static IReadOnlyList<string> Unnamed(IDisk disk, JournalNames names, Manifest manifest) =>
+        disk.DirectoryExists(names.Directory) ? LostManifest.NewerThan(manifest, LostManifest.FilesOf(disk, names), disk, names) : [];
 
     private static JournalReport Refused(string file, string reason) =>
         new() { Outcome = JournalOutcome.Refused, File = file, Reason = reason };

@@ -69,6 +69,16 @@ public sealed record JournalReport
     /// <summary>The files after the cut, which are ignored.</summary>
     public IReadOnlyList<string> DroppedFiles { get; init; } = [];
 
+    /// <summary>
+    /// Newer increments with commands that the manifest does not name. A start ignores them; the offline commands report them.
+    /// </summary>
+    public IReadOnlyList<string> Unnamed { get; init; } = [];
+
+    /// <summary>True if the journal was read to its end and no file with data was ignored.</summary>
+    public bool IsComplete =>
+        Outcome is JournalOutcome.Absent or JournalOutcome.Clean or JournalOutcome.Cut && CutBytes == 0
+        && DroppedFiles.Count == 0 && Unnamed.Count == 0;
+
     /// <summary>The stream position up to which units were read.</summary>
     public long Lsn { get; init; }
 
@@ -90,6 +100,8 @@ public sealed record JournalReport
             text.Append('\n');
         }
         if (MadeManifest) text.Append("The manifest was missing; the copy has one for the files above.\n");
+        foreach (string file in Unnamed)
+            text.Append(CultureInfo.InvariantCulture, $"{file}: has newer commands, is not named in the manifest, and is ignored\n");
         foreach (string file in DroppedFiles) text.Append(CultureInfo.InvariantCulture, $"{file}: nothing kept\n");
         text.Append(Outcome switch
         {

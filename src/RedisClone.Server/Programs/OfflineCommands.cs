@@ -14,9 +14,8 @@ namespace RedisClone.Server.Programs;
 /// </summary>
 internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
 {
-    // Exit codes: a start would load all data; would truncate an incomplete end; would refuse to run; or the files are
-    // unreadable.
-    private const int Whole = 0, Cut = 1, Refused = 2, Failed = 3;
+    // Exit codes: a start would load all data; would leave data out; would refuse to run; or the files are unreadable.
+    private const int Whole = 0, Incomplete = 1, Refused = 2, Failed = 3;
 
     public const string Usage =
         """
@@ -24,8 +23,9 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                    these options, such as --databases 32; takes as much memory as the data)
                RedisClone.Server repair DIR [COPY] (copy what is intact to COPY; without COPY, to DIR.repaired)
 
-        Exit codes of verify: 0 intact, 1 an incomplete end would be cut, 2 damaged (a server would not start), 3 cannot read.
-        Exit codes of repair: 0 the copy is complete, 2 cannot make a copy, 3 cannot read.
+        Exit codes of verify: 0 intact, 1 a start would leave data out (an incomplete end, or newer increments that the manifest does
+        not name), 2 damaged (a server would not start), 3 cannot read.
+        Exit codes of repair: 0 the copy is complete, 1 the copy lacks data, 2 cannot make a copy, 3 cannot read.
         Both name the file and the offset of the first damage.
 
         """;
@@ -94,6 +94,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                     : $"{names.Directory}: no copy was made.");
                 // A journal with a correct structure may still contain data that a start refuses.
                 if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
+                else if (!report.IsComplete) worst = Math.Max(worst, Incomplete);
             }
             foreach (string snapshot in snapshots)
             {
@@ -175,8 +176,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
 
     private static int CodeOf(JournalReport report) => report.Outcome switch
     {
-        JournalOutcome.Clean => Whole,
-        JournalOutcome.Cut => report.CutBytes > 0 ? Cut : Whole,
+        JournalOutcome.Clean or JournalOutcome.Cut => report.IsComplete ? Whole : Incomplete,
         _ => Refused,
     };
 }

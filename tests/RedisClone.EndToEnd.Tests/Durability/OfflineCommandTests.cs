@@ -96,13 +96,36 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.NotEqual(0, ServerProcess.RunOurs([.. Place, "--port", "0"]).ExitCode);
 
         (code, output) = ServerProcess.RunOurs("repair", _folder);
-        Assert.True(code == 0, output);
+        Assert.True(code == 1, output);
         Assert.Equal(damaged, File.ReadAllBytes(Increment));
         Assert.Equal(3, ServerProcess.RunOurs("repair", _folder).ExitCode);
         using ServerProcess server = ServerProcess.Ours("--dir", _folder + ".repaired", "--appendonly", "yes");
         using RespClient client = server.Connect();
         Assert.Equal("value-49", client.Call("GET", "key-49").Text);
         Assert.True(client.Call("GET", "key-50").IsNil);
+    }
+
+    [Fact]
+    public void NewerIncrementsThatTheManifestDoesNotNameAreReported()
+    {
+        Fill();
+        string manifest = Path.Combine(_folder, "appendonlydir", "appendonly.aof.manifest");
+        string older = File.ReadAllText(manifest);
+        using (ServerProcess server = ServerProcess.Ours(Place))
+        {
+            using RespClient client = server.Connect();
+            client.Call("SET", "later", "value");
+            server.Kill();
+        }
+        string newest = File.ReadAllLines(manifest)[^1].Split(' ')[1];
+        Assert.DoesNotContain(newest, older, StringComparison.Ordinal);
+        File.WriteAllText(manifest, older);
+        foreach (string command in (string[])["verify", "repair"])
+        {
+            (int code, string output) = ServerProcess.RunOurs(command, _folder);
+            Assert.True(code == 1, output);
+            Assert.Contains($"{newest}: has newer commands", output, StringComparison.Ordinal);
+        }
     }
 
     [Fact]
