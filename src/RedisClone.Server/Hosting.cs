@@ -140,7 +140,8 @@ internal static class Hosting
                 loops.Refusal = Encoding.ASCII.GetBytes(RedisConnectionHandler.TooMany);
             });
         }
-        builder.Services.AddSingleton<IConnectionListenerFactory, TcpListenerFactory>();
+        builder.Services.AddSingleton<IMemoryPoolFactory<byte>, BlockPools>();
+        builder.Services.AddSingleton<IConnectionListenerFactory, ListenerFactory>();
         builder.Services.AddSingleton<MemoryTransport>();
         builder.Services.AddSingleton<IConnectionListenerFactory>(services => services.GetRequiredService<MemoryTransport>());
         builder.Services.AddSingleton<StudioSessions>();
@@ -174,7 +175,7 @@ internal static class Hosting
         });
         kestrel.Listen(MemoryEndPoint.Instance, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
         if (config.UnixSocket.Length > 0)
-            kestrel.ListenUnixSocket(config.PathOf(config.UnixSocket), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
+            kestrel.Listen(new UnixPort(config.PathOf(config.UnixSocket)), listen => listen.UseConnectionHandler<RedisConnectionHandler>());
     }
 
     private static UnixFileMode? UnixMode(ServerConfig config) => config.UnixSocketPerm == 0 ? null : (UnixFileMode)config.UnixSocketPerm;

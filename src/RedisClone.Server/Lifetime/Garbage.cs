@@ -92,6 +92,7 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
 
     private void DropSpareBuffers()
     {
+        BlockPool.OfProcess.Clear();
         if (!EventLoopListenerFactory.IsSupported) return;
         foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.DropSpareBuffers();
     }

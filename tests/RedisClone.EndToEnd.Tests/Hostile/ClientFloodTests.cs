@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net.Sockets;
 using System.Text;
 using RedisClone.EndToEnd.Tests.Support;
+using RedisClone.EndToEnd.Tests.Tls;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
@@ -52,6 +53,31 @@ public sealed class ClientFloodTests
         using ServerProcess again = ServerProcess.Ours(["--dir", server.Folder, .. Durable.Split(' ')]);
         using RespClient reader = again.Connect();
         for (int i = 0; i < acknowledged; i++) reader.Expect(":1000", "STRLEN", $"key:{i}");
+    }
+
+    /// <summary>The output of TLS clients is in the pool of Kestrel's sockets, which gives it back when memory is short.</summary>
+    [Fact]
+    public void TheMemoryOfTlsClientsThatDoNotReadComesBack()
+    {
+        using var authority = new TestAuthority();
+        (string certificate, string key) = authority.Issue("server");
+        int tlsPort = Ports.Free();
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x8000000; exec SERVER > log", "--save ''",
+            $"--tls-port {tlsPort} --tls-cert-file {certificate} --tls-key-file {key} --tls-ca-cert-file {authority.File} --tls-auth-clients no");
+        using (RespClient first = server.Connect()) first.Expect("+OK", "SET", "big", new string('x', 5_000_000));
+        string requests = string.Concat(Enumerable.Repeat("GET big\r\n", 20));
+        var held = new List<TlsClient>();
+        for (int i = 0; i < 40; i++)
+            if (TryOpenTls(tlsPort, requests) is { } client) held.Add(client);
+        foreach (TlsClient client in held) client.Dispose();
+        Assert.NotEmpty(held);
+        for (int tries = 0; !TrySet(server.Port, 0); tries++)
+        {
+            Assert.True(tries < 100, "writes are still refused after all clients have gone");
+            Thread.Sleep(100);
+        }
+        int exit = server.StopOrKill();
+        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
     }
 
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
@@ -107,6 +133,23 @@ public sealed class ClientFloodTests
         "name" => Requests.Encode("CLIENT", "SETNAME", new string('x', 30_000)),
         _ => [],
     };
+
+    private static TlsClient? TryOpenTls(int port, string requests)
+    {
+        TlsClient? client = null;
+        try
+        {
+            client = new TlsClient(port);
+            client.Send(requests);
+            return client;
+        }
+        catch (Exception e) when (e is IOException or SocketException)
+        {
+            // The connection was refused or evicted.
+            client?.Dispose();
+            return null;
+        }
+    }
 
     private static RespClient? TryOpen(int port, byte[] request)
     {

@@ -1,11 +1,8 @@
 using System.Net;
 using System.Net.Sockets;
-using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
-using RedisClone.Engine.Failures;
-using RedisClone.Memory;
 
 namespace RedisClone.Server.Net.Listening;
 
@@ -15,12 +12,9 @@ namespace RedisClone.Server.Net.Listening;
 /// </summary>
 internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnectionListenerFactory transport, ILogger log) : IConnectionListener
 {
-    /// <summary>More than Kestrel allocates for a connection. The pieces are as large as the collector's units for a thread.</summary>
-    private const int ProbeBytes = 32 * 1024, ProbePieceBytes = 8 * 1024;
-
     private readonly Dictionary<IPEndPoint, IConnectionListener> _listeners = [];
     private readonly List<IConnectionListener> _closed = [];    // their connections may still be open and share their buffers
-    private readonly Channel<ConnectionContext> _accepted = Channel.CreateUnbounded<ConnectionContext>();
+    private readonly AcceptQueue _accepted = new();
 
     public EndPoint EndPoint => new IPEndPoint(IPAddress.Any, Number);
 
@@ -45,7 +39,7 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
                 IConnectionListener listener = await transport.BindAsync(address.EndPoint);
                 if (Number == ServerConfig.AnyPort) config.Port = address.EndPoint.Port = ((IPEndPoint)listener.EndPoint).Port;
                 _listeners.Add(address.EndPoint, listener);
-                _ = AcceptAllAsync(listener);
+                _accepted.Add(listener);
             }
             catch (Exception error) when (error is SocketException or IOException or AddressInUseException)
             {
@@ -57,37 +51,12 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
         return null;
     }
 
-    /// <summary>
-    /// Kestrel's loop that accepts connections ends at its first exception, for example when memory is missing for the objects of a
-    /// connection. It therefore gets a connection only when there is memory. Otherwise the connection is closed.
-    /// </summary>
-    public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
-    {
-        for (int attempt = 0; ; attempt++)
-        {
-            try
-            {
-                while (await _accepted.Reader.WaitToReadAsync(cancellationToken))
-                {
-                    Probe();
-                    if (_accepted.Reader.TryRead(out ConnectionContext? connection)) return connection;
-                }
-                return null;
-            }
-            catch (OutOfMemoryException)
-            {
-                // The connection is still in the queue.
-                if (MemoryReserve.TryWait(attempt)) continue;
-                DropNext();
-                attempt = 0;
-            }
-        }
-    }
+    public ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default) => _accepted.TakeAsync(cancellationToken);
 
     public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
         await CloseAsync([.. _listeners.Keys]);
-        _accepted.Writer.TryComplete();
+        _accepted.Complete();
     }
 
     public async ValueTask DisposeAsync()
@@ -95,50 +64,6 @@ internal sealed class TcpListeners(ServerConfig config, ClientPort port, IConnec
         await UnbindAsync();
         foreach (IConnectionListener listener in _closed) await listener.DisposeAsync();
         _closed.Clear();
-    }
-
-    private async Task AcceptAllAsync(IConnectionListener listener)
-    {
-        ConnectionContext? connection = null;
-        for (int attempt = 0; ; attempt++)
-        {
-            try
-            {
-                for (; ; connection = null)
-                {
-                    connection ??= await listener.AcceptAsync();
-                    if (connection is null) return;
-                    _accepted.Writer.TryWrite(connection);
-                    attempt = 0;
-                }
-            }
-            catch (OutOfMemoryException failure)
-            {
-                // Nothing starts the loop again.
-                if (!MemoryReserve.TryWait(attempt)) Fatal.End("No more connections can be accepted", failure);
-            }
-        }
-    }
-
-    private void DropNext()
-    {
-        try
-        {
-            if (!_accepted.Reader.TryRead(out ConnectionContext? connection)) return;
-            connection.Abort();
-            _ = connection.DisposeAsync().AsTask();
-        }
-        catch (OutOfMemoryException)
-        {
-            // The event loop closes the connection when its client leaves.
-        }
-    }
-
-    /// <summary>Throws if there is no memory for what Kestrel allocates for a connection on this thread.</summary>
-    private static void Probe()
-    {
-        if (HeapLimit.Bytes == 0) return;
-        for (int i = 0; i < ProbeBytes; i += ProbePieceBytes) GC.KeepAlive(new byte[ProbePieceBytes]);
     }
 
     private async Task CloseAsync(IPEndPoint[] endPoints)

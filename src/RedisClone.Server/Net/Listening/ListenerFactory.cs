@@ -40,10 +40,10 @@ internal sealed class ClientPort(
 }
 
 /// <summary>
-/// Listens on the <see cref="ClientPort"/>s. The plain port uses the transport of the other endpoints. The ports for TLS and
-/// metrics use Kestrel's sockets, because Kestrel's TLS and HTTP are made for the pipes of these sockets.
+/// Listens on the <see cref="ClientPort"/>s and the <see cref="UnixPort"/>. The plain port and the unix socket use the transport of
+/// the other endpoints. The ports for TLS and metrics use Kestrel's sockets, because Kestrel's TLS and HTTP are made for the pipes of these sockets.
 /// </summary>
-internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<TcpListenerFactory> log)
+internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<ListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
     private const string NoAddress = "Failed to bind to specified addresses.";
@@ -53,10 +53,11 @@ internal sealed class TcpListenerFactory(ServerConfig config, ConfigTable parame
 
     private readonly List<TcpListeners> _all = [];
 
-    public bool CanBind(EndPoint endpoint) => endpoint is ClientPort;
+    public bool CanBind(EndPoint endpoint) => endpoint is ClientPort or UnixPort;
 
     public async ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
+        if (endpoint is UnixPort unix) return new UnixListener(await Transports().Last().BindAsync(unix.Socket, cancellationToken));
         var port = (ClientPort)endpoint;
         if (LoadTlsFor(port) is not null) throw new IOException("Failed to configure TLS. Check logs for more info.");
         var listeners = new TcpListeners(config, port, port == ClientPort.Plain ? Transports().Last() : Transports().First(), log);
