@@ -47,7 +47,7 @@ internal sealed class Engine
             Shard shard = Server.Shards.Of(hash);
             if (!shard.TryEnter()) throw new InvalidOperationException("the shard is held although only one thread uses it");
             var held = ShardSet.Of(shard.Index);
-            var context = new CommandContext(_session, row, request, hash, lane, held) { Now = now, CannotMove = false };
+            var context = new CommandContext(_session, row, request, hash, lane, held, now, cannotMove: false);
             ShardSet widened = default;
             Server.Executor.Run(ref context, ref started, ref widened);
             shard.Exit();

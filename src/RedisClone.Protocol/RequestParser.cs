@@ -58,57 +58,79 @@ public sealed class RequestParser(RequestLimits limits)
         in ReadOnlySequence<byte> input, RequestBatch batch, out SequencePosition consumed, out SequencePosition examined)
     {
         long length = input.Length;
-        if (length < _needed)
+        if (NeedsMore(length))
         {
-            _leftInPipe = length;
             consumed = input.Start;
             examined = input.End;
             return;
         }
-
-        _needed = 0;
-        _leftInPipe = 0;
-        _assemblyStart = -1;
         long done = 0;
         if (!_failed)
         {
             foreach (ReadOnlyMemory<byte> segment in input)
             {
-                int used = segment.IsEmpty ? 0 : ParseSegment(segment, done, batch);
+                int used = segment.IsEmpty ? 0 : ParseSegment(ArrayOf(segment, batch), done, batch);
                 done += used;
                 if (_failed || used < segment.Length) break;
             }
         }
+        long taken = Finish(length, done, batch);
+        consumed = taken == length ? input.End : input.GetPosition(taken);
+        examined = _failed || done == length ? input.End : consumed;
+    }
 
+    /// <summary>
+    /// The same for input in one array. <paramref name="consumed"/> and <paramref name="examined"/> count from its start.
+    /// </summary>
+    public void Parse(ArraySegment<byte> input, RequestBatch batch, out int consumed, out int examined)
+    {
+        int length = input.Count;
+        if (NeedsMore(length))
+        {
+            consumed = 0;
+            examined = length;
+            return;
+        }
+        int done = _failed ? 0 : ParseSegment(input, segmentStart: 0, batch);
+        consumed = (int)Finish(length, done, batch);
+        examined = _failed || done == length ? length : consumed;
+    }
+
+    /// <summary>Begins a parse. Returns true if the input is too short to hold more than the last time.</summary>
+    private bool NeedsMore(long length)
+    {
+        bool isShort = length < _needed;
+        _leftInPipe = isShort ? length : 0;
+        if (isShort) return true;
+        _needed = 0;
+        _assemblyStart = -1;
+        return false;
+    }
+
+    /// <summary>Ends a parse of which <paramref name="done"/> bytes were parsed. Returns the number of bytes that are consumed.</summary>
+    private long Finish(long length, long done, RequestBatch batch)
+    {
         if (_failed)
         {
             batch.Fail(_assembler.Error);
-            consumed = examined = input.End;
-            return;
+            return length;
         }
-
-        bool sawAll = done == length;
-        if (_assembling && _assemblyStart >= 0 && !_assembler.IsLarge)
-        {
-            done = _assemblyStart;
-            _needed = _assembler.KnownLength;
-            _leftInPipe = length - done;
-            _assembler.Reset();
-            _assembling = false;
-        }
-        consumed = input.GetPosition(done);
-        examined = sawAll ? input.End : consumed;
+        if (!_assembling || _assemblyStart < 0 || _assembler.IsLarge) return done;
+        _needed = _assembler.KnownLength;
+        _leftInPipe = length - _assemblyStart;
+        _assembler.Reset();
+        _assembling = false;
+        return _assemblyStart;
     }
 
     /// <summary>
     /// Parses one segment. Returns the number of bytes consumed: all, unless the batch is full or the input is invalid.
     /// </summary>
-    private int ParseSegment(ReadOnlyMemory<byte> segment, long segmentStart, RequestBatch batch)
+    private int ParseSegment(ArraySegment<byte> segment, long segmentStart, RequestBatch batch)
     {
-        ArraySegment<byte> array = ArrayOf(segment, batch);
-        byte[] buffer = array.Array!;
-        int start = array.Offset;
-        int end = start + array.Count;
+        byte[] buffer = segment.Array!;
+        int start = segment.Offset;
+        int end = start + segment.Count;
         int at = start;
         while (at < end && !IsFull(batch))
         {

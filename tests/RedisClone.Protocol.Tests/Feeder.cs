@@ -10,6 +10,7 @@ internal sealed class Feeder(RequestLimits limits, Func<byte[], ReadOnlySequence
 {
     private readonly RequestBatch _batch = new();
     private byte[] _pending = [];
+    private bool _asArray;
 
     public RequestParser Parser { get; } = new(limits);
 
@@ -31,9 +32,7 @@ internal sealed class Feeder(RequestLimits limits, Func<byte[], ReadOnlySequence
         {
             byte[] copy = [.. _pending];
             ReadOnlySequence<byte> input = cut(copy);
-            Parser.Parse(input, _batch, out SequencePosition consumed, out SequencePosition examined);
-            long done = input.Slice(0, consumed).Length;
-            long seen = input.Slice(0, examined).Length;
+            (long done, long seen) = Parse(input, copy);
             Assert.True(done <= seen);
             for (int i = 0; i < _batch.Count; i++)
             {
@@ -48,5 +47,18 @@ internal sealed class Feeder(RequestLimits limits, Func<byte[], ReadOnlySequence
             _pending = _pending[(int)done..];
             if (!stopped) break;
         }
+    }
+
+    /// <summary>Both ways to pass input in one piece take turns.</summary>
+    private (long Done, long Seen) Parse(ReadOnlySequence<byte> input, byte[] copy)
+    {
+        _asArray = !_asArray && input.IsSingleSegment;
+        if (_asArray)
+        {
+            Parser.Parse(new ArraySegment<byte>(copy), _batch, out int taken, out int looked);
+            return (taken, looked);
+        }
+        Parser.Parse(input, _batch, out SequencePosition consumed, out SequencePosition examined);
+        return (input.Slice(0, consumed).Length, input.Slice(0, examined).Length);
     }
 }

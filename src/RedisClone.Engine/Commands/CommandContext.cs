@@ -20,7 +20,11 @@ internal ref partial struct CommandContext
     private readonly ulong _firstKeyHash;
     private readonly ref readonly ShardSet _held;
 
-    internal CommandContext(Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, Lane lane, in ShardSet held)
+    /// <summary>
+    /// The values come as parameters and not by an initializer, because the compiler would build the context elsewhere and copy it.
+    /// </summary>
+    internal CommandContext(
+        Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, Lane lane, in ShardSet held, long now, bool cannotMove)
     {
         _server = session.Server;
         Session = session;
@@ -30,6 +34,8 @@ internal ref partial struct CommandContext
         Lane = lane;
         _firstKeyHash = firstKeyHash;
         _held = ref held;
+        Now = now;
+        CannotMove = cannotMove;
     }
 
     /// <summary>The parts of the server for commands on data.</summary>
@@ -54,7 +60,7 @@ internal ref partial struct CommandContext
     public ReplyWriter Reply { get; }
 
     /// <summary>Unix milliseconds, read once for each batch.</summary>
-    public required long Now { get; init; }
+    public long Now { get; }
 
     internal Lane Lane { get; }
 
@@ -65,13 +71,13 @@ internal ref partial struct CommandContext
     /// Whether the command runs to its end here: on a worker, or as a part of a transaction, a script or a replay. Otherwise it is
     /// on its connection's own thread, where no command may take long, and <see cref="MoveToWorker"/> moves it.
     /// </summary>
-    public required bool CannotMove { get; init; }
+    public bool CannotMove { get; }
 
     /// <summary>The number of keys that an earlier run of this command reported as misses before it moved to a worker.</summary>
-    internal int ReportedMisses { get; init; }
+    internal int ReportedMisses { get; set; }
 
     /// <summary>The end of the wait that an earlier run of this command began, in Unix milliseconds; 0 for none.</summary>
-    internal long EarlierDeadline { get; init; }
+    internal long EarlierDeadline { get; set; }
 
     /// <summary>Whether maxmemory was exceeded when the command, or the transaction that it is part of, began.</summary>
     internal bool LacksMemory { get; set; }

@@ -165,6 +165,10 @@ internal sealed class CommandRow
 
     public bool Has(CommandFlags flag) => (Flags & flag) != 0;
 
+    /// <summary>Whether the command never changes data or takes more memory, whatever its arguments are.</summary>
+    public bool OnlyReads =>
+        FlagsOf is null && (Flags & (CommandFlags.ReadOnly | CommandFlags.Write | CommandFlags.DenyOom)) == CommandFlags.ReadOnly;
+
     public CommandFlags FlagsFor(in Request request, Session session) => FlagsOf is null ? Flags : FlagsOf(this, request, session);
 
     public bool ArityFits(int arguments) => Arity >= 0 ? arguments == Arity : arguments >= -Arity;

@@ -93,7 +93,7 @@ internal sealed class ReplayRun
     {
         CommandRow row = prepared.Row!;
         int before = (int)(_session.Reply.BytesWritten - _forgotten);
-        var context = new CommandContext(_session, row, request, prepared.Hash, lane, _server.Shards.All) { Now = now, CannotMove = true };
+        var context = new CommandContext(_session, row, request, prepared.Hash, lane, _server.Shards.All, now, cannotMove: true);
         row.Handler!(ref context);
         if (lane.HasFollowUps)
         {

@@ -39,17 +39,24 @@ internal static class Admission
     /// <summary>Returns the error that refuses the command because of the state of the server or of the client, or null.</summary>
     private static string? RefuseInThisState(ServerCore server, Session session, CommandRow row, in Request request)
     {
+        if (!row.OnlyReads && RefuseChange(server, session, row, request) is { } unchanged) return unchanged;
+        if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
+            return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+        if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
+        if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
+        return row.Has(CommandFlags.AllowBusy) || !server.Scripts.Runs.IsAnyBusy ? null : server.Scripts.Runs.Refuse(session, row, request);
+    }
+
+    /// <summary>Returns the error that refuses a command because it may change data, or null.</summary>
+    private static string? RefuseChange(ServerCore server, Session session, CommandRow row, in Request request)
+    {
         if (server.Eviction.RefusesGrowth && (row.FlagsFor(request, session) & CommandFlags.DenyOom) != 0 && server.Eviction.LacksRoom())
             return Errors.OutOfMemory;
         if (RefuseForDisk(server, session, row, request) is { } disk) return disk;
         // In a cluster, the executor first looks whether another node serves the keys.
         if (server.Role.IsReadOnly && server.Cluster is null && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.ReadOnlyReplica;
         if (LacksReplicas(server) && (row.FlagsFor(request, session) & CommandFlags.Write) != 0) return Errors.NoReplicas;
-        if (session.Subscriptions > 0 && session.Reply.Version < 3 && !row.Has(CommandFlags.InSubscribedMode))
-            return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
-        if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
-        if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
-        return row.Has(CommandFlags.AllowBusy) ? null : server.Scripts.Runs.Refuse(session, row, request);
+        return null;
     }
 
     /// <summary>Whether fewer replicas follow closely enough than min-replicas-to-write requires.</summary>

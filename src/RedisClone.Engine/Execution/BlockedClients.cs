@@ -104,7 +104,7 @@ internal sealed class BlockedClients(ServerCore server)
             else
             {
                 ulong hash = row.HashOfFirstKey(request, server.Shards);
-                var context = new CommandContext(session, row, request, hash, lane, held) { Now = now, CannotMove = true };
+                var context = new CommandContext(session, row, request, hash, lane, held, now, cannotMove: true);
                 server.Executor.RunPart(ref context, ref started);
             }
             answered = true;

@@ -187,10 +187,8 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         EffectBuffer effects = interpreter.Lane.Effects;
         effects.IsMuted = !interpreter.Journalled;
         ulong hash = row.HashOfFirstKey(request, interpreter.Server.Shards);
-        var context = new CommandContext(interpreter.Session, row, request, hash, interpreter.Lane, interpreter.Held)
-        {
-            Now = interpreter.Now, CannotMove = true,
-        };
+        var context = new CommandContext(
+            interpreter.Session, row, request, hash, interpreter.Lane, interpreter.Held, interpreter.Now, cannotMove: true);
         try
         {
             interpreter.Server.Executor.RunPart(ref context, ref interpreter.Clock);

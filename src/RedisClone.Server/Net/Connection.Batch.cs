@@ -72,10 +72,15 @@ internal sealed partial class Connection
         _hold.IsPatient = count > Limits.GatheredBatch;
         if (_prepared.Length < count) _prepared = new Prepared[Math.Max(count, _prepared.Length * 2)];
         int database = Session.Database;
+        CommandRow? row = null;
+        ReadOnlySpan<byte> name = [];
         for (int i = 0; i < count; i++)
         {
             Request request = _batch[i];
-            CommandRow? row = _server.Commands.Resolve(request);
+            // Most batches repeat one command.
+            bool again = request[0].SequenceEqual(name) && row is { Parent: null, Subcommands.Length: 0 };
+            if (!again) row = _server.Commands.Resolve(request);
+            name = request[0];
             ref Prepared prepared = ref _prepared[i];
             prepared.Row = row;
             if (row is null || row.FirstKey == 0 || row.FirstKey >= request.Count) continue;
@@ -210,10 +215,9 @@ internal sealed partial class Connection
     {
         if (_killed && !MustFinish) return Outcome.Done;
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held)
-        {
-            Now = _now, CannotMove = onWorker, ReportedMisses = _reportedMisses, EarlierDeadline = _deadline,
-        };
+        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held, _now, onWorker);
+        context.ReportedMisses = _reportedMisses;
+        context.EarlierDeadline = _deadline;
         Outcome outcome = _server.Executor.Run(ref context, ref started, ref _widened);
         if (outcome == Outcome.Moved) _reportedMisses = context.Misses;
         return outcome;

@@ -22,7 +22,7 @@ namespace RedisClone.Server.Net;
 /// batch in order, and flushes. A command whose shards are busy runs on a worker when they are free; a command that blocks waits
 /// to be served. The rest of the batch waits too, but no thread is blocked.
 /// </summary>
-internal sealed partial class Connection : IClientConnection, IHeldWork, IGatheredWork
+internal sealed partial class Connection : IClientConnection, IHeldWork, IGatheredWork, IInputConsumer
 {
     /// <summary>Bytes of the arrays of a batch of usual size, which count as a part of the connection.</summary>
     private const int UsualBatch = 4096;
@@ -137,10 +137,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
-    void IGatheredWork.Fetch() => Fetch();
-
-    void IGatheredWork.Run() => ResumeHere();
-
     public void Resume() => _resumed.Set();
 
     public void ResumeHere() => _resumed.SetHere();
@@ -160,6 +156,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     internal async Task RunAsync()
     {
         PipeReader input = _transport.Transport.Input;
+        if (_loop is not null) _loop.Consumer = this;
         using CancellationTokenRegistration closed = _transport.ConnectionClosed.UnsafeRegister(
             static state => ((Connection)state!).OnClosed(), this);
         try
@@ -169,47 +166,42 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                 _idle = true;
                 ReadResult read = await input.ReadAsync();
                 _idle = false;
-                _rounds ??= _server.Journal?.RoundsOf(_scheduler);
-                Parse(read.Buffer, out SequencePosition consumed, out SequencePosition examined);
-                bool any = _batch.Count > 0;
-                if (any && QueryBytes > _server.Config.ClientQueryBufferLimit) KillForQuery();
-                else if (any)
+                Taken taken = EndTaking();
+                if (taken == Taken.Sent)
                 {
-                    bool isGathered = TryGather();
-                    if (isGathered || TryPostpone()) await _resumed.Wait();
-                    if (!isGathered)
+                    if (!await _sending || Session.CloseAfterReply) break;
+                    continue;
+                }
+                SequencePosition consumed, examined;
+                Pace pace;
+                if (taken == Taken.Executed)
+                {
+                    (consumed, examined, pace) = (read.Buffer.GetPosition(_consumed), read.Buffer.GetPosition(_examined), _pace);
+                }
+                else
+                {
+                    Parse(read.Buffer, out consumed, out examined);
+                    if (_batch.Count > 0 && TryPostpone()) await _resumed.Wait();
+                    pace = BeginBatch(isPrepared: false);
+                }
+                bool any = _batch.Count > 0;
+                // Each continuation of the batch reads the clock again, because time has passed.
+                for (; pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
+                {
+                    if (pace == Pace.Suspended)
                     {
-                        Prepare();
-                        Fetch();
+                        await _resumed.Wait();
+                        if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
+                        // The output is limited even if every command of the batch runs on a worker.
+                        if (_output.Unflushed < Limits.UnflushedReplies) continue;
                     }
-                    _rounds?.Enter();
-                    // Messages from before the request precede its reply.
-                    if (_output.HasMessages) WriteMessages();
-                    _current = 0;
-                    // Each continuation of the batch reads the clock again, because time has passed.
-                    for (Pace pace = Execute(); pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
-                    {
-                        if (pace == Pace.Suspended)
-                        {
-                            await _resumed.Wait();
-                            if (Session.Waiter is { } waiter) await LeaveWaitAsync(waiter);
-                            // The output is limited even if every command of the batch runs on a worker.
-                            if (_output.Unflushed < Limits.UnflushedReplies) continue;
-                        }
-                        if (KillIfOverLimit()) return;
-                        if (!await SendAsync()) return;
-                    }
+                    if (KillIfOverLimit()) return;
+                    if (!await SendAsync()) return;
                 }
                 if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
                 _batch.Clear();
                 input.AdvanceTo(consumed, examined);
-                QueryBytes = _parser.BufferedBytes;
-                if (QueryBytes > 0)
-                {
-                    KillIfQueryTooLong();
-                    NoteMemory();
-                }
-                if (_output.HasMessages) WriteMessages();
+                AfterBatch();
                 if (KillIfOverLimit()) break;
                 if (!await SendAsync()) break;
                 if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
@@ -221,37 +213,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             // Without memory, an exception cannot leave an asynchronous method: it would end the process.
             _server.Failures.ConnectionFailed(failure);
         }
-    }
-
-    private void Parse(in ReadOnlySequence<byte> buffer, out SequencePosition consumed, out SequencePosition examined)
-    {
-        _now = ServerCore.UnixMilliseconds();
-        _parser.Restricted = Session.MustAuthenticate;
-        _parser.Parse(buffer, _batch, out consumed, out examined);
-        // This also runs without input, when there is something to send.
-        if (!consumed.Equals(buffer.Start)) Session.Replica?.Heard(_now);
-        QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
-        QueryRoom = _parser.RoomBytes;
-        NoteMemory();
-        if (_batch.Count == 0) return;
-        _server.Lanes.Current.CountBatch(_batch.Count, _batch.WireBytes);
-    }
-
-    /// <summary>Lets the event loop run a small batch together with those of other connections.</summary>
-    private bool TryGather()
-    {
-        if (_batch.Count > Limits.GatheredBatch || _loop is not { EventLoop: { IsOnLoop: true } loop }) return false;
-        Prepare();
-        loop.Gather(this);
-        return true;
-    }
-
-    /// <summary>Puts a large batch off to a later round if the present one has done much work.</summary>
-    private bool TryPostpone()
-    {
-        if (_loop is not { EventLoop: { IsOnLoop: true, RoundIsFull: true } loop }) return false;
-        loop.Postpone(this);
-        return true;
     }
 
     public void EndForeignSubscriptions()

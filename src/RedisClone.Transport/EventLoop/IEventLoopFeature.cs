@@ -29,6 +29,20 @@ public interface IEventLoopFeature
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     long MostUnread { get; set; }
 
+    /// <summary>Takes input instead of a waiting read of the pipe. It is set before the first read.</summary>
+    IInputConsumer? Consumer { get; set; }
+
+    /// <summary>For the consumer, while it owns the reader: the same as the pipe's AdvanceTo, in bytes of the input that it took.</summary>
+    void Advance(int consumed, int examined);
+
+    /// <summary>
+    /// For the consumer, on the event loop: the read waits for more input again. Returns false if there is input that was not examined.
+    /// </summary>
+    bool TryAwaitInput();
+
+    /// <summary>For the consumer, on any thread: completes the read with the input that is not consumed. The reader of the pipe continues within the call.</summary>
+    void CompleteRead();
+
     /// <summary>
     /// Flushes the pipe's output. It is held until the event loop's <see cref="IOutputGate"/> is open up to <paramref
     /// name="position"/>, and all later output of the connection is held behind it. The writer does not wait for that, unless

@@ -72,6 +72,14 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         set => _writer.MostUnread = value;
     }
 
+    public IInputConsumer? Consumer { get; set; }
+
+    public void Advance(int consumed, int examined) => _reader.Advance(consumed, examined);
+
+    public bool TryAwaitInput() => _reader.TryAwaitInput();
+
+    public void CompleteRead() => _reader.CompleteRead();
+
     public ValueTask<FlushResult> FlushHeldAsync(long position) => _writer.FlushHeldAsync(position);
 
     public void Send(ReadOnlySpan<byte> message) => _writer.Append(message);

@@ -76,6 +76,11 @@ internal sealed class LoopPipeReader : PipeReader
         if (_buffer is null && start == 0 && seen == 0) return;
         if (start < _start || start > seen || seen > _end)
             throw new InvalidOperationException("The position is outside of what was read.");
+        AdvanceTo(start, seen);
+    }
+
+    private void AdvanceTo(int start, int seen)
+    {
         _start = start;
         _examined = seen;
         if (Length == 0) ReleaseBuffer();
@@ -125,8 +130,28 @@ internal sealed class LoopPipeReader : PipeReader
         _loop.Received++;
         _loop.CountMoved(received);
         AdaptFirstBuffer();
+        if (_connection.Consumer is { } consumer)
+        {
+            _read.Disarm();
+            consumer.Take(new ArraySegment<byte>(_buffer!, _start, Length));
+            return;
+        }
         _read.Answer(Result(canceled: false));
     }
+
+    /// <inheritdoc cref="IEventLoopFeature.Advance"/>
+    public void Advance(int consumed, int examined) => AdvanceTo(_start + consumed, Math.Max(_start + examined, _examined));
+
+    /// <inheritdoc cref="IEventLoopFeature.TryAwaitInput"/>
+    public bool TryAwaitInput()
+    {
+        if (_examined != _end) return false;
+        AwaitInput();
+        return true;
+    }
+
+    /// <inheritdoc cref="IEventLoopFeature.CompleteRead"/>
+    public void CompleteRead() => _read.Answer(Result(canceled: false));
 
     /// <summary>On the event loop: ends the input.</summary>
     public void End()

@@ -56,7 +56,13 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
         AnswerCancellation();
     }
 
-    /// <summary>On the event loop, while armed.</summary>
+    /// <summary>
+    /// On the event loop, while armed: the event loop does not own the operation any more, so it does not answer it. The new owner
+    /// arms it again or answers it.
+    /// </summary>
+    public void Disarm() => IsArmed = false;
+
+    /// <summary>On the event loop while armed, or by the owner while disarmed.</summary>
     public void Answer(T result)
     {
         Release();

@@ -66,11 +66,12 @@ internal sealed class CommandHost : IEffectSink
             Lane lane = _core.Lanes.Current;
             long started = 0;
             ShardSet held = Router.ShardsOf(_core, _session, row, request);
-            var context = new CommandContext(_session, row, request, row.HashOfFirstKey(request, _core.Shards), lane, held) { Now = Now, CannotMove = true };
+            ulong hash = row.HashOfFirstKey(request, _core.Shards);
+            var context = new CommandContext(_session, row, request, hash, lane, held, Now, cannotMove: true);
             ShardSet widened = default;
             if (_core.Executor.Run(ref context, ref started, ref widened) == Outcome.Widened)
             {
-                context = new CommandContext(_session, row, request, row.HashOfFirstKey(request, _core.Shards), lane, widened) { Now = Now, CannotMove = true };
+                context = new CommandContext(_session, row, request, hash, lane, widened, Now, cannotMove: true);
                 _core.Executor.Run(ref context, ref started, ref widened);
             }
         }

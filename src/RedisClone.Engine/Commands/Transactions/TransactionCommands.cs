@@ -147,10 +147,9 @@ internal static class TransactionCommands
             }
             // Queued commands write no effects of their own. Their effects form one unit, which is appended at the end of
             // EXEC.
-            var part = new CommandContext(session, row, request, row.HashOfFirstKey(request, c.Data.Shards), c.Lane, c.Held)
-            {
-                Now = c.Now, CannotMove = true, LacksMemory = c.LacksMemory,
-            };
+            ulong hash = row.HashOfFirstKey(request, c.Data.Shards);
+            var part = new CommandContext(session, row, request, hash, c.Lane, c.Held, c.Now, cannotMove: true);
+            part.LacksMemory = c.LacksMemory;
             int errors = c.Reply.Errors;
             c.Clients.Executor.RunPart(ref part, ref started);
             c.CountedErrors += c.Reply.Errors - errors;

@@ -122,10 +122,7 @@ internal sealed class StreamRun
     }
 
     private CommandContext ContextOf(StreamBatch batch, int command, Lane lane, long now, in ShardSet held) =>
-        new(Client.Session, batch.Prepared[command].Row!, batch.Requests[command], batch.Prepared[command].Hash, lane, held)
-        {
-            Now = now, CannotMove = true,
-        };
+        new(Client.Session, batch.Prepared[command].Row!, batch.Requests[command], batch.Prepared[command].Hash, lane, held, now, cannotMove: true);
 
     /// <summary>
     /// Discards the reply. An error means that the data differs from the primary's, which did not get this error. As in Redis, it
