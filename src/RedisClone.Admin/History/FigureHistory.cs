@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using RedisClone.Admin.Info;
 using RedisClone.Engine;
+using RedisClone.Engine.Metrics;
 
 namespace RedisClone.Admin.History;
 
@@ -19,6 +20,8 @@ internal sealed class FigureHistory
     private readonly int[] _sourceOf;
     private readonly Ring _seconds, _minutes;
     private readonly Dictionary<string, int> _indexes = new(StringComparer.Ordinal);
+    private readonly HistogramRoom _room = new();
+    private readonly float[] _row;
     private long _sampledAt;
     private int _inMinute;
 
@@ -29,6 +32,7 @@ internal sealed class FigureHistory
         Names = [.. _sources.SelectMany(static source => source.Names)];
         _sourceOf = [.. _sources.SelectMany(static (source, i) => source.Names.Select(_ => i))];
         for (int i = 0; i < Names.Length; i++) _indexes.Add(Names[i], i);
+        _row = new float[Names.Length];
         _seconds = new Ring(SecondsKept, Names.Length);
         _minutes = new Ring(MinutesKept, Names.Length);
     }
@@ -47,8 +51,9 @@ internal sealed class FigureHistory
         double elapsed = _sampledAt == 0 ? 1 : Stopwatch.GetElapsedTime(_sampledAt, now).TotalSeconds;
         _sampledAt = now;
         _server.ShardLoads.Sample();
-        var reading = new ServerReading(_server);
-        float[] row = new float[Names.Length];
+        _room.Reset();
+        var reading = new ServerReading(_server, _room);
+        float[] row = _row;
         int at = 0;
         foreach (HistorySource source in _sources)
         {

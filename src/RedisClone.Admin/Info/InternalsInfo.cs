@@ -54,11 +54,11 @@ internal static class InternalsInfo
             new("unsent", static l => l.UnsentBytes,
                 Gauge("redisclone_loop_unsent_bytes", "Bytes of an event loop that the kernel has not taken yet.", Unit.Bytes)),
         ]),
-        new Distribution("batch_commands", "", [""], static (r, _) => r.Server.Statistics.Sum(static lane => lane.Batches), 1,
+        new Distribution("batch_commands", "", [""], static (r, _) => r.Sum(static lane => lane.Batches), 1,
             Summary("redisclone_batch_commands", "Commands that one read of a connection delivered.")),
-        new Distribution("batch_bytes", "", [""], static (r, _) => r.Server.Statistics.Sum(static lane => lane.Received), 1,
+        new Distribution("batch_bytes", "", [""], static (r, _) => r.Sum(static lane => lane.Received), 1,
             Summary("redisclone_batch_bytes", "Bytes of the commands that one read of a connection delivered.", Unit.Bytes)),
-        new Distribution("sent_bytes", "", [""], static (r, _) => r.Server.Statistics.Sum(static lane => lane.Sent), 1,
+        new Distribution("sent_bytes", "", [""], static (r, _) => r.Sum(static lane => lane.Sent), 1,
             Summary("redisclone_sent_bytes", "Bytes of replies that were sent together.", Unit.Bytes)),
     ];
 

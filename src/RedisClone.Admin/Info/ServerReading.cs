@@ -13,7 +13,9 @@ namespace RedisClone.Admin.Info;
 /// One reading of the server's state, from which one page is made. A value that several figures use is computed once, so that
 /// the figures of a page agree, and only if a figure of the page uses it.
 /// </summary>
-internal sealed class ServerReading(ServerCore server)
+/// <param name="server">The server.</param>
+/// <param name="room">Where a periodic reading gets its histograms. They are valid until the next reading.</param>
+internal sealed class ServerReading(ServerCore server, HistogramRoom? room = null)
 {
     private Environment.ProcessCpuUsage? _processor;
     private GCMemoryInfo? _collector;
@@ -72,17 +74,22 @@ internal sealed class ServerReading(ServerCore server)
     /// <summary>The processor time of the process.</summary>
     public Environment.ProcessCpuUsage Processor => _processor ??= Environment.CpuUsage;
 
+    /// <summary>Sums a histogram of every lane.</summary>
+    public LatencyHistogram Sum(Func<Lane, LatencyHistogram?> of) => server.Statistics.Sum(of, NewHistogram());
+
+    private LatencyHistogram NewHistogram() => room?.Take() ?? new LatencyHistogram();
+
     private LatencyHistogram?[] ReadFamilies()
     {
         var families = new LatencyHistogram?[InternalsInfo.CommandFamilies.Length];
         if (!Config.LatencyTracking) return families;
-        LatencyHistogram all = families[0] = new LatencyHistogram();
+        LatencyHistogram all = families[0] = NewHistogram();
         foreach (CommandReading command in Commands)
         {
             if (command.Counters.Calls == 0) continue;
             int family = Array.IndexOf(InternalsInfo.CommandFamilies, command.Row.Group);
             if (family < 0) continue;
-            server.Statistics.AddLatency(command.Row.Id, families[family] ??= new LatencyHistogram());
+            server.Statistics.AddLatency(command.Row.Id, families[family] ??= NewHistogram());
         }
         for (int i = 1; i < families.Length; i++)
             if (families[i] is { } family) all.Add(family);

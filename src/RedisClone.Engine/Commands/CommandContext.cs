@@ -21,10 +21,9 @@ internal ref partial struct CommandContext
     private readonly ref readonly ShardSet _held;
 
     /// <summary>
-    /// The values come as parameters and not by an initializer, because the compiler would build the context elsewhere and copy it.
+    /// The values come as parameters, and none by reference. Otherwise the compiler would build the context elsewhere and copy it.
     /// </summary>
-    internal CommandContext(
-        Session session, CommandRow row, scoped in Request request, ulong firstKeyHash, Lane lane, in ShardSet held, long now, bool cannotMove)
+    internal CommandContext(Session session, CommandRow row, Request request, ulong firstKeyHash, Lane lane, HeldShards held, long now, bool cannotMove)
     {
         _server = session.Server;
         Session = session;
@@ -33,7 +32,7 @@ internal ref partial struct CommandContext
         Reply = session.Reply;
         Lane = lane;
         _firstKeyHash = firstKeyHash;
-        _held = ref held;
+        _held = ref held.Set;
         Now = now;
         CannotMove = cannotMove;
     }

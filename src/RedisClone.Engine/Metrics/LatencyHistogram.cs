@@ -33,6 +33,8 @@ internal sealed class LatencyHistogram
             _counts[i] = now._counts[i] >= before._counts[i] ? now._counts[i] - before._counts[i] : now._counts[i];
     }
 
+    public void Clear() => Array.Clear(_counts);
+
     public void SetTo(LatencyHistogram other) => other._counts.CopyTo(_counts.AsSpan());
 
     /// <summary>The percentiles of ascending percentages, in one pass. Returns the number of all durations.</summary>

@@ -116,10 +116,9 @@ internal sealed class Statistics(LaneSet lanes)
         return sum;
     }
 
-    /// <summary>Sums a histogram of every lane.</summary>
-    public LatencyHistogram Sum(Func<Lane, LatencyHistogram?> of)
+    /// <summary>Adds a histogram of every lane to an empty one.</summary>
+    public LatencyHistogram Sum(Func<Lane, LatencyHistogram?> of, LatencyHistogram sum)
     {
-        var sum = new LatencyHistogram();
         foreach (Lane lane in lanes.All)
             if (of(lane) is { } histogram) sum.Add(histogram);
         return sum;

@@ -1,4 +1,4 @@
-using System.Security.Cryptography;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Replication;
 
@@ -24,7 +24,7 @@ internal sealed class ReplicationHistory
     /// <summary>The first offset, counted from 1, that the earlier history does not share; -1 if there is none.</summary>
     public long EarlierEnd => _names.EarlierEnd;
 
-    public static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdLength / 2));
+    public static string NewId() => Convert.ToHexStringLower(SystemRandom.GetBytes(IdLength / 2));
 
     /// <summary>Begins a history that shares nothing with the present one.</summary>
     public void Change() => _names = new Names(NewId(), NoId, -1);

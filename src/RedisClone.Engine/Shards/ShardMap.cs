@@ -1,6 +1,6 @@
 using System.Numerics;
 using System.Runtime.CompilerServices;
-using System.Security.Cryptography;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 
@@ -106,7 +106,7 @@ internal sealed class ShardMap
         foreach (Shard shard in _shards) shard.GateOpened();
     }
 
-    private ShardStore NewStore(int databases) => new(databases, BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(8)), _slots);
+    private ShardStore NewStore(int databases) => new(databases, BitConverter.ToUInt64(SystemRandom.GetBytes(8)), _slots);
 
     /// <summary>The hash of a key. In a cluster, its upper bits are those of the key's slot.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

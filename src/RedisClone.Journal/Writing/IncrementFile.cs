@@ -1,6 +1,6 @@
-using System.Security.Cryptography;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Writing;
 
@@ -39,7 +39,7 @@ internal sealed class IncrementFile : IDisposable
     public static IncrementFile Create(IDisk disk, string path, long lsn, WriterTuning tuning)
     {
         ulong salt = tuning.Salts is null
-            ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)))
+            ? BitConverter.ToUInt64(SystemRandom.GetBytes(sizeof(ulong)))
             : (ulong)tuning.Salts.NextInt64();
         var increment = new IncrementFile(disk.Open(path, DiskOpen.New), salt, tuning);
         try

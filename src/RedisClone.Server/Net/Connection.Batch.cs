@@ -78,9 +78,11 @@ internal sealed partial class Connection
         {
             Request request = _batch[i];
             // Most batches repeat one command.
-            bool again = request[0].SequenceEqual(name) && row is { Parent: null, Subcommands.Length: 0 };
-            if (!again) row = _server.Commands.Resolve(request);
-            name = request[0];
+            if (row is not { Parent: null, Subcommands.Length: 0 } || !request[0].SequenceEqual(name))
+            {
+                row = _server.Commands.Resolve(request);
+                name = request[0];
+            }
             ref Prepared prepared = ref _prepared[i];
             prepared.Row = row;
             if (row is null || row.FirstKey == 0 || row.FirstKey >= request.Count) continue;
@@ -137,7 +139,7 @@ internal sealed partial class Connection
             {
                 // Shows the command to MONITOR clients. EXEC is shown after the commands of its transaction.
                 if (_server.Monitors.Any && row!.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
-                if (!Dispatch(lane, ref started)) return Pace.Suspended;
+                if (!Dispatch(request, lane, ref started)) return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
@@ -155,7 +157,7 @@ internal sealed partial class Connection
     /// Runs the current command here if its shards are idle. Returns false if the command continues elsewhere and will signal.
     /// Another thread may then own this connection, so the caller must not touch its state.
     /// </summary>
-    private bool Dispatch(Lane lane, ref long started)
+    private bool Dispatch(in Request request, Lane lane, ref long started)
     {
         CommandRow row = CurrentRow;
         if (row.HasSingleKey)
@@ -165,12 +167,12 @@ internal sealed partial class Connection
             if (!shard.TryEnter())
             {
                 _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy);
-                return _hold.TryAcquire(only) && RunHeldHere(lane, byGate: false, ref started);
+                return _hold.TryAcquire(only) && RunHeldHere(request, lane, byGate: false, ref started);
             }
             Outcome outcome;
             try
             {
-                outcome = Run(lane, only, onWorker: false, ref started);
+                outcome = Run(request, lane, only, onWorker: false, ref started);
             }
             finally
             {
@@ -179,7 +181,7 @@ internal sealed partial class Connection
             return outcome == Outcome.Done || Continue(outcome, only);
         }
 
-        ShardSet wanted = Router.ShardsOf(_server, Session, row, CurrentRequest);
+        ShardSet wanted = Router.ShardsOf(_server, Session, row, request);
         // A refused EXEC must still end its transaction, so it keeps its place.
         _hold.MayGiveUp = !row.Has(CommandFlags.AllowBusy) && Session.Transaction is not { Aborted: true };
         if (row.Has(CommandFlags.Long))
@@ -188,16 +190,16 @@ internal sealed partial class Connection
             return false;
         }
         bool byGate = wanted.ContainsAll(_server.Shards.All) && _server.Shards.TryEnterAll();
-        return (byGate || _hold.TryAcquire(wanted)) && RunHeldHere(lane, byGate, ref started);
+        return (byGate || _hold.TryAcquire(wanted)) && RunHeldHere(request, lane, byGate, ref started);
     }
 
-    private bool RunHeldHere(Lane lane, bool byGate, ref long started)
+    private bool RunHeldHere(in Request request, Lane lane, bool byGate, ref long started)
     {
         ShardSet held = byGate ? _server.Shards.All : _hold.Shards;
         Outcome outcome;
         try
         {
-            outcome = Run(lane, held, onWorker: false, ref started);
+            outcome = Run(request, lane, held, onWorker: false, ref started);
         }
         finally
         {
@@ -211,11 +213,11 @@ internal sealed partial class Connection
     /// Runs the current command. The caller holds its shards. A killed client runs nothing more: its command must not follow a
     /// command of a client that has seen the kill.
     /// </summary>
-    private Outcome Run(Lane lane, in ShardSet held, bool onWorker, ref long started)
+    private Outcome Run(in Request request, Lane lane, in ShardSet held, bool onWorker, ref long started)
     {
         if (_killed && !MustFinish) return Outcome.Done;
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, CurrentRequest, prepared.Hash, lane, held, _now, onWorker);
+        var context = new CommandContext(Session, prepared.Row!, request, prepared.Hash, lane, held, _now, onWorker);
         context.ReportedMisses = _reportedMisses;
         context.EarlierDeadline = _deadline;
         Outcome outcome = _server.Executor.Run(ref context, ref started, ref _widened);
@@ -258,7 +260,7 @@ internal sealed partial class Connection
         lane.Hops++;
         long started = Stopwatch.GetTimestamp();
         _now = ServerCore.UnixMilliseconds();
-        _outcome = Run(lane, _hold.Shards, onWorker: true, ref started);
+        _outcome = Run(CurrentRequest, lane, _hold.Shards, onWorker: true, ref started);
         if (_outcome == Outcome.Done) _current++;
         if (_outcome != Outcome.Blocked) return true;
         // The client may be woken at any time, so another thread may own this connection from here on.
@@ -364,7 +366,7 @@ internal sealed partial class Connection
             // The shards of the queued commands would be free only at the end of a busy script.
             bool mayMove = _server.Cluster is not null && !_server.Scripts.Runs.IsAnyBusy;
             (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal, mayMove);
-            return Dispatch(lane, ref started);
+            return Dispatch(request, lane, ref started);
         }
         Session.LastCommand = row;
         Session.Migration = null;

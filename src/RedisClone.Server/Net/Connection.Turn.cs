@@ -17,7 +17,8 @@ internal sealed partial class Connection
     private Taken _taken;
     private Pace _pace;                 // of a turn that ended after its execution
     private int _consumed, _examined;   // of its input
-    private ValueTask<bool> _sending;   // of a turn that ended after it handed over its output
+    private bool _goesOn;               // after a turn that handed over its output
+    private Task<bool>? _sending;       // the same, if the output waits for the client
     private Exception? _failure;        // of a turn
 
     /// <summary>What a turn did before it completed the read of <see cref="RunAsync"/>.</summary>
@@ -95,8 +96,8 @@ internal sealed partial class Connection
         _batch.Clear();
         loop.Advance(_consumed, _examined);
         AfterBatch();
-        _sending = KillIfOverLimit() ? new ValueTask<bool>(false) : SendAsync();
-        if (_sending.IsCompletedSuccessfully && _sending.Result && !Session.CloseAfterReply)
+        _goesOn = !KillIfOverLimit() && Send();
+        if (_goesOn && _sending is null && !Session.CloseAfterReply)
         {
             _inTurn = false;
             _idle = true;
@@ -104,6 +105,14 @@ internal sealed partial class Connection
         }
         _taken = Taken.Sent;
         loop.CompleteRead();
+    }
+
+    private bool Send()
+    {
+        ValueTask<bool> sent = SendAsync();
+        if (sent.IsCompletedSuccessfully) return sent.Result;
+        _sending = sent.AsTask();
+        return true;
     }
 
     /// <summary><see cref="RunAsync"/> ends with the failure.</summary>

@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
@@ -169,7 +168,9 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                 Taken taken = EndTaking();
                 if (taken == Taken.Sent)
                 {
-                    if (!await _sending || Session.CloseAfterReply) break;
+                    if (_sending is not null) _goesOn = await _sending;
+                    _sending = null;
+                    if (!_goesOn || Session.CloseAfterReply) break;
                     continue;
                 }
                 SequencePosition consumed, examined;

@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
-using System.Security.Cryptography;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 
@@ -58,7 +58,7 @@ public static class KeyHash
     private static ulong RandomWord()
     {
         Span<byte> bytes = stackalloc byte[8];
-        RandomNumberGenerator.Fill(bytes);
+        SystemRandom.Fill(bytes);
         return MemoryMarshal.Read<ulong>(bytes);
     }
 }

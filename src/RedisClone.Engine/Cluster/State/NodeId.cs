@@ -1,5 +1,5 @@
 using System.Buffers;
-using System.Security.Cryptography;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Cluster.State;
 
@@ -10,7 +10,7 @@ internal static class NodeId
 
     private static readonly SearchValues<char> Digits = SearchValues.Create("0123456789abcdef");
 
-    public static string New() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(Length / 2));
+    public static string New() => Convert.ToHexStringLower(SystemRandom.GetBytes(Length / 2));
 
     /// <summary>Whether a text is a name. Only lower-case digits occur.</summary>
     public static bool IsValid(ReadOnlySpan<char> text) => text.Length == Length && !text.ContainsAnyExcept(Digits);
