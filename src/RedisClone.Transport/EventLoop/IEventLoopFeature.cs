@@ -40,7 +40,10 @@ public interface IEventLoopFeature
     /// </summary>
     bool TryAwaitInput();
 
-    /// <summary>For the consumer, on any thread: completes the read with the input that is not consumed. The reader of the pipe continues within the call.</summary>
+    /// <summary>
+    /// For the consumer, on any thread: completes the read with the input that is not consumed. The reader of the pipe continues within
+    /// the call.
+    /// </summary>
     void CompleteRead();
 
     /// <summary>
