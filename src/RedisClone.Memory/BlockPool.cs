@@ -4,9 +4,10 @@ using System.Runtime.InteropServices;
 namespace RedisClone.Memory;
 
 /// <summary>
-/// Pinned blocks for the pipes of Kestrel's sockets, which carry TLS and HTTP. Kestrel's own pool keeps free blocks for about a
-/// minute. In a heap with a limit, the blocks of clients that have gone would keep the heap full for that time. This pool keeps a
-/// part of the heap, and releases it when memory is short. Thread-safe.
+/// Pinned memory for the pipes of Kestrel's sockets, which carry TLS and HTTP. Kestrel's own pool keeps free blocks for about a
+/// minute, and so does the runtime's pool of arrays, from which pipes take what is larger than a block of their pool. In a heap
+/// with a limit, the memory of clients that have gone would keep the heap full for that time. This pool keeps a part of the heap,
+/// and releases it when memory is short. Memory larger than a block comes from <see cref="BufferPool"/>. Thread-safe.
 /// </summary>
 public sealed class BlockPool : MemoryPool<byte>
 {
@@ -25,12 +26,11 @@ public sealed class BlockPool : MemoryPool<byte>
     /// <summary>The pool of the process.</summary>
     public static BlockPool OfProcess { get; } = new();
 
-    public override int MaxBufferSize => BlockBytes;
+    public override int MaxBufferSize => Array.MaxLength;
 
-    /// <summary>Returns a block. Every block has the same size.</summary>
     public override IMemoryOwner<byte> Rent(int minBufferSize = -1)
     {
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(minBufferSize, BlockBytes);
+        if (minBufferSize > BlockBytes) return new Large(BufferPool.RentShared(minBufferSize));
         lock (_gate)
         {
             if (_free is { } block)
@@ -80,5 +80,17 @@ public sealed class BlockPool : MemoryPool<byte>
         public Memory<byte> Memory { get; } = MemoryMarshal.CreateFromPinnedArray(bytes, 0, bytes.Length);
 
         public void Dispose() => pool.Return(this);
+    }
+
+    private sealed class Large(byte[] bytes) : IMemoryOwner<byte>
+    {
+        private byte[]? _bytes = bytes;
+
+        public Memory<byte> Memory { get; } = MemoryMarshal.CreateFromPinnedArray(bytes, 0, bytes.Length);
+
+        public void Dispose()
+        {
+            if (Interlocked.Exchange(ref _bytes, null) is { } returned) BufferPool.ReturnShared(returned);
+        }
     }
 }
