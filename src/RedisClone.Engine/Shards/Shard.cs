@@ -89,6 +89,9 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// <summary>How often a thread took the shard by itself. A hold of all shards at once does not count.</summary>
     internal long Holds => Volatile.Read(ref _state.Entered);
 
+    /// <summary>How often a thread found the shard busy, waited for it for a moment, and took it.</summary>
+    internal long ShortWaits => Volatile.Read(ref _state.Awaited);
+
     /// <summary>How much work found the shard busy, waited in the mailbox and ran on a worker.</summary>
     internal long Waits => Volatile.Read(ref _taken);
 
@@ -100,8 +103,39 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// </summary>
     internal bool TryEnter() => Volatile.Read(ref _state.Waiting) == 0 && TryHold();
 
+    /// <summary>
+    /// Takes the shard like <see cref="TryEnter"/>, and waits a moment for a thread that holds it. Most commands hold a shard for less time
+    /// than a hop takes.
+    /// </summary>
+    /// <remarks>
+    /// Whatever holds the shard for long costs one such moment, not one for each command: the first command that waits in vain goes into the
+    /// mailbox, and nobody waits here while work waits there.
+    /// </remarks>
+    internal bool TryEnterSoon()
+    {
+        if (TryEnter()) return true;
+        var patience = new Patience();
+        while (Volatile.Read(ref _state.Waiting) == 0 && patience.Pause())
+        {
+            // Reading leaves the cache line with the holder. Only an exchange that may succeed takes it away.
+            if (Volatile.Read(ref _state.Held) != 0 || _gate.IsClosed || !TryEnter()) continue;
+            _state.Awaited++;
+            return true;
+        }
+        return false;
+    }
+
     /// <summary>Whether no thread holds the shard and no work waits in its mailbox.</summary>
     internal bool IsIdle => Volatile.Read(ref _state.Held) == 0 && Volatile.Read(ref _state.Waiting) == 0;
+
+    /// <summary>While the gate is closed: waits a moment until the shard is idle.</summary>
+    internal bool IsSoonIdle()
+    {
+        var patience = new Patience();
+        while (!IsIdle)
+            if (Volatile.Read(ref _state.Waiting) != 0 || !patience.Pause()) return false;
+        return true;
+    }
 
     /// <summary>Releases the shard.</summary>
     /// <remarks>
@@ -200,5 +234,6 @@ internal sealed class Shard : IThreadPoolWorkItem
         [FieldOffset(72)] public int Scheduled;
         [FieldOffset(80)] public long Entered;      // written only under the hold
         [FieldOffset(88)] public long Budget;
+        [FieldOffset(96)] public long Awaited;      // written only under the hold
     }
 }
