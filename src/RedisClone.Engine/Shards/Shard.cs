@@ -86,7 +86,9 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// </summary>
     internal long EvictsAlone { get; set; }
 
-    /// <summary>How often a thread took the shard by itself. A hold of all shards at once does not count.</summary>
+    /// <summary>
+    /// How often a thread took the shard by itself, or ran a further command in the same hold. A hold of all shards at once does not count.
+    /// </summary>
     internal long Holds => Volatile.Read(ref _state.Entered);
 
     /// <summary>How often a thread found the shard busy, waited for it for a moment, and took it.</summary>
@@ -148,6 +150,9 @@ internal sealed class Shard : IThreadPoolWorkItem
         Interlocked.Exchange(ref _state.Held, 0);
         if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
     }
+
+    /// <summary>Counts a further command in the same hold like a hold of its own, so that the load of the shard shows.</summary>
+    internal void CountFurtherCommand() => _state.Entered++;
 
     /// <summary>Puts work into the mailbox. A worker runs it once the shard is free.</summary>
     internal void Post(IShardWork work)
@@ -225,7 +230,10 @@ internal sealed class Shard : IThreadPoolWorkItem
         }
     }
 
-    /// <summary>The contended words, on cache lines of their own.</summary>
+    /// <summary>
+    /// The contended words, on cache lines of their own. Each thread that takes the shard writes them: one line moves to another core if
+    /// that core had the shard last.
+    /// </summary>
     [StructLayout(LayoutKind.Explicit, Size = 192)]
     private struct Padded
     {

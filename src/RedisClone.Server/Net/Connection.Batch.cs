@@ -276,10 +276,13 @@ internal sealed partial class Connection
     {
         if (_current >= _batch.Count || Session.CloseAfterReply || Session.Transaction is not null) return false;
         if (_prepared[_current].Row is not { HasSingleKey: true } row || row.Has(CommandFlags.Blocking | CommandFlags.Long)) return false;
-        if (_hold.Shards.Count != 1 || !_hold.Shards.Contains(_server.Shards.IndexOf(_prepared[_current].Hash))) return false;
+        Shard shard = _server.Shards.Of(_prepared[_current].Hash);
+        if (_hold.Shards.Count != 1 || !_hold.Shards.Contains(shard.Index)) return false;
         if (_server.Pause.IsOn || _server.Monitors.Any || _output.HasMessages || _output.Unflushed >= Limits.UnflushedReplies) return false;
         BeforeCommand(row, CurrentRequest, lane);
-        return MayStillRun();
+        if (!MayStillRun()) return false;
+        shard.CountFurtherCommand();
+        return true;
     }
 
     /// <summary>
