@@ -60,7 +60,8 @@ internal static class ScalingRun
             Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
                 $"| {rows[row].Name} | {Median(these.Select(static s => s.Cost)):F3} | {cost:F2} " +
                 $"| {Median(these.Select(static s => s.Rate)):N0} | {speed:F2} " +
-                $"| {Median(these.Select(static s => s.ShortWaits)):F2} | {Median(these.Select(static s => s.Waits)):F2} | {Median(these.Select(static s => s.Hops)):F2} |"));
+                $"| {Median(these.Select(static s => s.ShortWaits)):F2} | {Median(these.Select(static s => s.Waits)):F2} " +
+                $"| {Median(these.Select(static s => s.Hops)):F2} |"));
         }
     }
 
