@@ -9,6 +9,18 @@ internal static class Limits
     /// <summary>Mailbox items that a worker runs before it releases the shard.</summary>
     public const int ShardTurn = 256;
 
+    /// <summary>
+    /// The longest pause of a thread that waits in place for a busy shard, in turns of <see cref="Thread.SpinWait"/>. All pauses together take
+    /// about a microsecond. A hop to a worker costs several times as much.
+    /// </summary>
+    public const int LongestPause = 16;
+
+    /// <summary>Waits for a busy shard in which a command that needs several shards holds none of the others.</summary>
+    public const int WaitsWithoutShards = 3;
+
+    /// <summary>How long the commands of one batch may keep a shard on a worker before the next of them lets other work go first.</summary>
+    public static readonly TimeSpan HeldTurn = TimeSpan.FromMicroseconds(100);
+
     /// <summary>One turn in this many prefers patient work, which otherwise comes after all other work of a shard.</summary>
     public const int WorkPerPatientWork = 8;
 

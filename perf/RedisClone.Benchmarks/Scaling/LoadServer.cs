@@ -3,6 +3,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Shards;
 using RedisClone.Server;
 using RedisClone.Server.Net;
 
@@ -31,19 +32,21 @@ internal sealed class LoadServer
 
     public LoadThread[] Threads { get; }
 
+    /// <summary>How often a thread found a shard busy and waited for it in place.</summary>
+    public long ShortWaits => OfAllShards(static shard => shard.ShortWaits);
+
     /// <summary>How much work found its shard busy and waited in the mailbox of the shard.</summary>
-    public long Waits
-    {
-        get
-        {
-            long waits = 0;
-            for (int i = 0; i < _core.Shards.Count; i++) waits += _core.Shards[i].Waits;
-            return waits;
-        }
-    }
+    public long Waits => OfAllShards(static shard => shard.Waits);
 
     /// <summary>How many commands ran on a worker.</summary>
     public long Hops => _core.Lanes.Sum(static lane => lane.Hops);
+
+    private long OfAllShards(Func<Shard, long> figure)
+    {
+        long sum = 0;
+        for (int i = 0; i < _core.Shards.Count; i++) sum += figure(_core.Shards[i]);
+        return sum;
+    }
 
     private static byte[] Fill(int batch, int keys)
     {

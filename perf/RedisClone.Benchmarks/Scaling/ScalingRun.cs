@@ -50,8 +50,8 @@ internal static class ScalingRun
 
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"{workload.Name}, pipeline {Workload.Pipeline}, {keys} keys, {Environment.ProcessorCount} cores: medians of {Rounds} rounds"));
-        Console.WriteLine("| threads | CPU µs/op | × of 1 | ops/s | × of 1 | busy per 1,000 | hops per 1,000 |");
-        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+        Console.WriteLine("| threads | CPU µs/op | × of 1 | ops/s | × of 1 | waited per 1,000 | queued per 1,000 | hops per 1,000 |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         for (int row = 0; row < rows.Length; row++)
         {
             List<Sample> alone = samples[row & ~1], these = samples[row];
@@ -60,7 +60,8 @@ internal static class ScalingRun
             Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
                 $"| {rows[row].Name} | {Median(these.Select(static s => s.Cost)):F3} | {cost:F2} " +
                 $"| {Median(these.Select(static s => s.Rate)):N0} | {speed:F2} " +
-                $"| {Median(these.Select(static s => s.Waits)):F2} | {Median(these.Select(static s => s.Hops)):F2} |"));
+                $"| {Median(these.Select(static s => s.ShortWaits)):F2} | {Median(these.Select(static s => s.Waits)):F2} " +
+                $"| {Median(these.Select(static s => s.Hops)):F2} |"));
         }
     }
 
@@ -71,11 +72,12 @@ internal static class ScalingRun
     }
 
     /// <summary>One measurement: microseconds of the whole process for an operation, operations a second, and events for 1,000 operations.</summary>
-    private readonly record struct Sample(double Cost, double Rate, double Waits, double Hops)
+    private readonly record struct Sample(double Cost, double Rate, double ShortWaits, double Waits, double Hops)
     {
         public static Sample Take(LoadServer[] servers, LoadThread[] threads, TimeSpan time)
         {
             long batches = threads.Sum(static thread => thread.Batches);
+            long shortWaits = servers.Sum(static server => server.ShortWaits);
             long waits = servers.Sum(static server => server.Waits), hops = servers.Sum(static server => server.Hops);
             TimeSpan cpu = Environment.CpuUsage.TotalTime;
             long started = Stopwatch.GetTimestamp();
@@ -88,6 +90,7 @@ internal static class ScalingRun
             return new Sample(
                 (Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / operations,
                 operations / seconds,
+                (servers.Sum(static server => server.ShortWaits) - shortWaits) * 1000 / operations,
                 (servers.Sum(static server => server.Waits) - waits) * 1000 / operations,
                 (servers.Sum(static server => server.Hops) - hops) * 1000 / operations);
         }

@@ -17,6 +17,7 @@ internal sealed class Workload(string name, Func<StringBuilder, Random, int, int
         new("set-get", static (text, random, keys) => random.Next(11) == 0 ? AppendSet(text, random.Next(keys)) : AppendGet(text, random.Next(keys))),
         new("set", static (text, random, keys) => AppendSet(text, random.Next(keys))),
         new("set-new", static (text, random, _) => AppendSet(text, random.Next(1_000_000_000))),
+        new("one-key", static (text, _, _) => AppendSet(text, 0)),
         new("eval", static (text, random, keys) => AppendEval(text, random.Next(keys))),
     ];
 

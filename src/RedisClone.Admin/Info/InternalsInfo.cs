@@ -32,9 +32,11 @@ internal static class InternalsInfo
         new Figure("shard_imbalance", static r => Ratio(r.Server.ShardLoads.Imbalance),
             Gauge("redisclone_shard_imbalance", "The load of the busiest shard divided by the mean load, in the last second.")),
         new Figure("commands_moved", static r => r.Stats.Totals.Hops,
-            Counter("redisclone_commands_moved_total", "Commands that ran on a worker, because a shard was busy or because they are long.")),
+            Counter("redisclone_commands_moved_total", "How often commands moved to a worker, because a shard was busy or because they are long.")),
         new Family<Shard>("shard", "shard", AllShards, [
             new("holds", static s => s.Holds, Counter("redisclone_shard_holds_total", "How often a thread took a shard.")),
+            new("short_waits", static s => s.ShortWaits,
+                Counter("redisclone_shard_short_waits_total", "How often a thread found a shard busy and waited a moment for it in place.")),
             new("waits", static s => s.Waits, Counter("redisclone_shard_waits_total", "Work that found a shard busy and waited.")),
             new("queued", static s => s.Queued, Gauge("redisclone_shard_queued", "Work that waits for a shard now.")),
             new("keys", static s => KeysOf(s), Gauge("redisclone_shard_keys", "Keys of a shard.")),

@@ -31,6 +31,8 @@ internal sealed class ClientMemory(ServerCore server)
     private const int Classes = 64 << ClassBits;
 
     private readonly NoticeLimit _notices = new();
+
+    // A client writes it when its memory changes beyond Limits.BytesPerConnection, so requests and replies of usual size do not touch it.
     private long _total;
     private long _leaving;              // of the total: clients that were disconnected and have not released their memory yet
     private long _strangers;            // of the total: clients that have not authenticated

@@ -19,7 +19,7 @@ internal sealed class ClientPause : IDisposable
     private readonly Lock _gate = new();
     private readonly List<IClientConnection> _waiting = [];
     private readonly Timer _timer;
-    private volatile PauseMode _mode;   // the stronger of the two pauses
+    private volatile PauseMode _mode;   // the stronger of the two pauses; each command reads it, the begin and end of a pause write it
     private PauseMode _asked;           // by CLIENT PAUSE
     private int _holders;               // failovers and shutdowns that pause writes
     private long _until;

@@ -86,8 +86,13 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// </summary>
     internal long EvictsAlone { get; set; }
 
-    /// <summary>How often a thread took the shard by itself. A hold of all shards at once does not count.</summary>
+    /// <summary>
+    /// How often a thread took the shard by itself, or ran a further command in the same hold. A hold of all shards at once does not count.
+    /// </summary>
     internal long Holds => Volatile.Read(ref _state.Entered);
+
+    /// <summary>How often a thread found the shard busy, waited for it for a moment, and took it.</summary>
+    internal long ShortWaits => Volatile.Read(ref _state.Awaited);
 
     /// <summary>How much work found the shard busy, waited in the mailbox and ran on a worker.</summary>
     internal long Waits => Volatile.Read(ref _taken);
@@ -100,8 +105,39 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// </summary>
     internal bool TryEnter() => Volatile.Read(ref _state.Waiting) == 0 && TryHold();
 
+    /// <summary>
+    /// Takes the shard like <see cref="TryEnter"/>, and waits a moment for a thread that holds it. Most commands hold a shard for less time
+    /// than a hop takes.
+    /// </summary>
+    /// <remarks>
+    /// Whatever holds the shard for long costs one such moment, not one for each command: the first command that waits in vain goes into the
+    /// mailbox, and nobody waits here while work waits there.
+    /// </remarks>
+    internal bool TryEnterSoon()
+    {
+        if (TryEnter()) return true;
+        var patience = new Patience();
+        while (Volatile.Read(ref _state.Waiting) == 0 && patience.Pause())
+        {
+            // Reading leaves the cache line with the holder. Only an exchange that may succeed takes it away.
+            if (Volatile.Read(ref _state.Held) != 0 || _gate.IsClosed || !TryEnter()) continue;
+            _state.Awaited++;
+            return true;
+        }
+        return false;
+    }
+
     /// <summary>Whether no thread holds the shard and no work waits in its mailbox.</summary>
     internal bool IsIdle => Volatile.Read(ref _state.Held) == 0 && Volatile.Read(ref _state.Waiting) == 0;
+
+    /// <summary>While the gate is closed: waits a moment until the shard is idle.</summary>
+    internal bool IsSoonIdle()
+    {
+        var patience = new Patience();
+        while (!IsIdle)
+            if (Volatile.Read(ref _state.Waiting) != 0 || !patience.Pause()) return false;
+        return true;
+    }
 
     /// <summary>Releases the shard.</summary>
     /// <remarks>
@@ -114,6 +150,9 @@ internal sealed class Shard : IThreadPoolWorkItem
         Interlocked.Exchange(ref _state.Held, 0);
         if (Volatile.Read(ref _state.Waiting) != 0) ScheduleDrain();
     }
+
+    /// <summary>Counts a further command in the same hold like a hold of its own, so that the load of the shard shows.</summary>
+    internal void CountFurtherCommand() => _state.Entered++;
 
     /// <summary>Puts work into the mailbox. A worker runs it once the shard is free.</summary>
     internal void Post(IShardWork work)
@@ -191,7 +230,10 @@ internal sealed class Shard : IThreadPoolWorkItem
         }
     }
 
-    /// <summary>The contended words, on cache lines of their own.</summary>
+    /// <summary>
+    /// The contended words, on cache lines of their own. Each thread that takes the shard writes them: one line moves to another core if
+    /// that core had the shard last.
+    /// </summary>
     [StructLayout(LayoutKind.Explicit, Size = 192)]
     private struct Padded
     {
@@ -200,5 +242,6 @@ internal sealed class Shard : IThreadPoolWorkItem
         [FieldOffset(72)] public int Scheduled;
         [FieldOffset(80)] public long Entered;      // written only under the hold
         [FieldOffset(88)] public long Budget;
+        [FieldOffset(96)] public long Awaited;      // written only under the hold
     }
 }

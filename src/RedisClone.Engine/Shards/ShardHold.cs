@@ -17,15 +17,22 @@ internal interface IHeldWork
 }
 
 /// <summary>
-/// Takes several shards without blocking a thread. The shards are taken in ascending order, so that two holds cannot
-/// deadlock. At a busy shard the hold waits in its mailbox and continues from there. Each connection reuses one hold.
+/// Takes several shards without blocking a thread. At a busy shard the hold waits in its mailbox and continues from there. Each connection
+/// reuses one hold.
 /// </summary>
+/// <remarks>
+/// A hold that waits releases what it has taken. Otherwise a long command on one shard would stop the clients of the others too. It begins
+/// again once it has the shard for which it waited. After some such waits it keeps what it has taken while it waits, so that it cannot be
+/// overtaken for ever. It then waits only for shards behind those that it holds, so that two holds cannot deadlock.
+/// </remarks>
 internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
 {
     private const int Free = 0, Queued = 1, GivenUp = 2;
 
     private ShardSet _wanted;
-    private int _next;
+    private int _next;          // wanted shards below this one are held
+    private int _ahead;         // a shard that is held out of order, or -1
+    private int _waits;         // for busy shards, since the acquisition began
     private int _state;
 
     /// <summary>Whether <see cref="TryGiveUp"/> may end the wait; set before the acquisition.</summary>
@@ -43,8 +50,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     /// </summary>
     public bool TryAcquire(in ShardSet wanted)
     {
-        _wanted = wanted;
-        _next = 0;
+        Begin(wanted);
         return Continue();
     }
 
@@ -53,8 +59,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     /// </summary>
     public void AcquireOnWorker(in ShardSet wanted)
     {
-        _wanted = wanted;
-        _next = 0;
+        Begin(wanted);
         ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
     }
 
@@ -103,7 +108,8 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
 
     bool IShardWork.RunHeld(Shard shard)
     {
-        _next = shard.Index + 1;
+        if (_waits <= Limits.WaitsWithoutShards) _ahead = shard.Index;
+        else _next = shard.Index + 1;
         // Race with TryGiveUp: exactly one of the two exchanges succeeds.
         if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
         else ContinueAndRun();
@@ -125,14 +131,23 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
         if (acquired) RunHere();
     }
 
-    /// <summary>Takes the remaining shards in order. After a lack of memory, none of them is held.</summary>
+    private void Begin(in ShardSet wanted)
+    {
+        _wanted = wanted;
+        _next = _waits = 0;
+        _ahead = -1;
+    }
+
+    /// <summary>Takes the remaining shards in ascending order. After a lack of memory, none of them is held.</summary>
     private bool Continue()
     {
         for (int i = _wanted.Next(_next); i >= 0; i = _wanted.Next(i + 1))
         {
             Shard shard = shards[i];
-            if (shard.TryEnter()) continue;
+            if (i == _ahead || shard.TryEnterSoon()) continue;
             _next = i;
+            if (++_waits <= Limits.WaitsWithoutShards) ReleaseTaken();
+            else ReleaseAhead();
             Volatile.Write(ref _state, Queued);
             try
             {
@@ -153,6 +168,15 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
 
     private void ReleaseTaken()
     {
+        ReleaseAhead();
         for (int i = _wanted.Next(0); i >= 0 && i < _next; i = _wanted.Next(i + 1)) shards[i].Exit();
+        _next = 0;
+    }
+
+    /// <summary>Releases the shard that is held out of order, unless all wanted shards before it are held too.</summary>
+    private void ReleaseAhead()
+    {
+        if (_ahead >= _next) shards[_ahead].Exit();
+        _ahead = -1;
     }
 }

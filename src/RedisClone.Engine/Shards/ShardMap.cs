@@ -85,15 +85,18 @@ internal sealed class ShardMap
     }
 
     /// <summary>
-    /// Takes all shards at once if all are idle. A short script would otherwise spend more time on taking the shards one by
-    /// one than on its work. If a shard is busy, a <see cref="ShardHold"/> takes them in order.
+    /// Takes all shards at once if all are idle within a moment. A short script would otherwise spend more time on taking the shards one
+    /// by one than on its work. While the gate is closed, nobody enters a shard, so a thread that is in one with something short leaves it soon.
+    /// If a shard stays busy, a <see cref="ShardHold"/> takes the shards.
     /// </summary>
     internal bool TryEnterAll()
     {
-        if (!_gate.TryClose()) return false;
+        var patience = new Patience();
+        while (!_gate.TryClose())
+            if (!patience.Pause()) return false;
         foreach (Shard shard in _shards)
         {
-            if (shard.IsIdle) continue;
+            if (shard.IsSoonIdle()) continue;
             ExitAll();
             return false;
         }

@@ -18,6 +18,8 @@ namespace RedisClone.Server.Net;
 /// </summary>
 internal sealed partial class Connection
 {
+    private static readonly long s_heldTurn = (long)(Limits.HeldTurn.TotalSeconds * Stopwatch.Frequency);
+
     private readonly RequestBatch _batch = new();
     private ShardHold _hold;
     private Prepared[] _prepared = new Prepared[16];
@@ -248,7 +250,7 @@ internal sealed partial class Connection
         }
     }
 
-    /// <summary>Runs the current command on a worker, with its shards held.</summary>
+    /// <summary>Runs the current command on a worker, with its shards held, and the commands after it that need only the same shard.</summary>
     bool IHeldWork.RunHeld()
     {
         if (!MayStillRun())
@@ -258,14 +260,35 @@ internal sealed partial class Connection
         }
         Lane lane = _server.Lanes.Current;
         lane.Hops++;
-        long started = Stopwatch.GetTimestamp();
+        long begun = Stopwatch.GetTimestamp(), started = begun;
         _now = ServerCore.UnixMilliseconds();
-        _outcome = Run(CurrentRequest, lane, _hold.Shards, onWorker: true, ref started);
-        if (_outcome == Outcome.Done) _current++;
+        do
+        {
+            _outcome = Run(CurrentRequest, lane, _hold.Shards, onWorker: true, ref started);
+            if (_outcome == Outcome.Done) _current++;
+        }
+        while (_outcome == Outcome.Done && started - begun < s_heldTurn && MayFollow(lane));
         if (_outcome != Outcome.Blocked) return true;
         // The client may be woken at any time, so another thread may own this connection from here on.
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
         return false;
+    }
+
+    /// <summary>
+    /// Whether the next command of the batch may run in the hold of the command before. It would find the shard busy otherwise, because
+    /// other clients want it too. What the event loop does between two commands is left to it.
+    /// </summary>
+    private bool MayFollow(Lane lane)
+    {
+        if (_current >= _batch.Count || Session.CloseAfterReply || Session.Transaction is not null) return false;
+        if (_prepared[_current].Row is not { HasSingleKey: true } row || row.Has(CommandFlags.Blocking | CommandFlags.Long)) return false;
+        Shard shard = _server.Shards.Of(_prepared[_current].Hash);
+        if (_hold.Shards.Count != 1 || !_hold.Shards.Contains(shard.Index)) return false;
+        if (_server.Pause.IsOn || _server.Monitors.Any || _output.HasMessages || _output.Unflushed >= Limits.UnflushedReplies) return false;
+        BeforeCommand(row, CurrentRequest, lane);
+        if (!MayStillRun()) return false;
+        shard.CountFurtherCommand();
+        return true;
     }
 
     /// <summary>

@@ -1,3 +1,6 @@
+using System.Text;
+using RedisClone.Engine.Shards;
+
 namespace RedisClone.Server.Tests.Clients;
 
 /// <summary>A command that takes long is restarted on a worker. Clients cannot observe the restart.</summary>
@@ -36,6 +39,38 @@ public sealed class WorkerTests
         string usage = client.Run("MEMORY USAGE stream");
         Assert.InRange(int.Parse(usage, System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
         Assert.InRange(int.Parse(client.Run("MEMORY USAGE others"), System.Globalization.CultureInfo.InvariantCulture), 50_000, 500_000);
+    }
+
+    /// <summary>Commands of one batch for one busy shard run in one hold, in their order, with the replies that they have one by one.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task CommandsOfABatchForABusyShardRunTogether(TransportKind transport)
+    {
+        const int commands = 50;
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        ShardMap shards = server.Core.Shards;
+        Shard shard = shards.Of(shards.HashOf("counter"u8));
+        client.Run("PING");
+        Assert.True(SpinWait.SpinUntil(shard.TryEnter, TimeSpan.FromMinutes(1)));
+        long before = Hops();
+        client.Socket.Send(Encoding.ASCII.GetBytes(string.Concat(Enumerable.Repeat("INCR counter\r\n", commands)) +
+            "GET\r\nLPUSH counter x\r\nSET other 1\r\nAPPEND counter 0\r\nMULTI\r\nINCR counter\r\nEXEC\r\nGET counter\r\n"));
+        Assert.True(SpinWait.SpinUntil(() => shard.Queued == 1, TimeSpan.FromMinutes(1)));
+        shard.Exit();
+        for (int i = 1; i <= commands; i++) Assert.Equal($"{i}", client.Read());
+        Assert.Equal("ERR wrong number of arguments for 'get' command", client.Read().TrimStart('-'));
+        Assert.StartsWith("WRONGTYPE", client.Read().TrimStart('-'), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Read());
+        Assert.Equal("3", client.Read());
+        Assert.Equal("OK", client.Read());
+        Assert.Equal("QUEUED", client.Read());
+        Assert.Equal($"[{commands}1]", client.Read());
+        Assert.Equal($"{commands}1", client.Read());
+        Assert.InRange(Hops() - before, 1, commands / 2);
+
+        long Hops() => server.Core.Lanes.Sum(static lane => lane.Hops);
     }
 
     /// <summary>

@@ -34,6 +34,103 @@ public sealed class MailboxTests
         }
     }
 
+    [Fact]
+    public async Task AThreadDoesNotOvertakeWorkThatWaits()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        Shard shard = server.Core.Shards[0];
+        var done = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        SpinWait.SpinUntil(shard.TryEnter);
+        Assert.False(shard.TryEnterSoon());
+        shard.Post(new Noted(0, IsPatient: false, _ => done.SetResult()));
+        Assert.False(shard.TryEnterSoon());
+        shard.Exit();
+        await done.Task.WaitAsync(TimeSpan.FromMinutes(1));
+        SpinWait.SpinUntil(shard.TryEnterSoon);
+        shard.Exit();
+    }
+
+    [Fact]
+    public async Task AThreadThatWaitsInPlaceIsAloneInTheShard()
+    {
+        const int each = 20_000;
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        Shard shard = server.Core.Shards[0];
+        int inside = 0, most = 0;
+        long before = shard.Holds;
+        Parallel.For(0, 4, _ =>
+        {
+            for (int i = 0; i < each; i++)
+            {
+                while (!shard.TryEnterSoon()) Thread.Yield();
+                most = Math.Max(most, ++inside);
+                inside--;
+                shard.Exit();
+            }
+        });
+        Assert.Equal(1, most);
+        Assert.Equal(0, inside);
+        Assert.InRange(shard.Holds - before, 4 * each, long.MaxValue);
+    }
+
+    /// <summary>A long command on one shard must not stop clients of other shards because a further command needs all shards.</summary>
+    [Fact]
+    public async Task AHoldThatWaitsForAShardLeavesTheOthersToOtherClients()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        ShardMap shards = server.Core.Shards;
+        int last = shards.Count - 1;
+        var work = new Held();
+        SpinWait.SpinUntil(shards[last].TryEnter);
+        Assert.False(new ShardHold(shards, work).TryAcquire(shards.All));
+        for (int i = 0; i < last; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+        Assert.False(work.Done.IsCompleted);
+        shards[last].Exit();
+        await work.Done.WaitAsync(TimeSpan.FromMinutes(1));
+        for (int i = 0; i <= last; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+    }
+
+    [Fact]
+    public async Task AHoldThatHasWaitedOftenKeepsWhatItHasTaken()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        ShardMap shards = server.Core.Shards;
+        var work = new Held();
+        Shard busy = shards[2], next = shards[1];
+        SpinWait.SpinUntil(busy.TryEnter);
+        Assert.False(new ShardHold(shards, work).TryAcquire(shards.All));
+        for (int waits = 1; waits <= Limits.WaitsWithoutShards; waits++)
+        {
+            Assert.True(SpinWait.SpinUntil(next.TryEnter, TimeSpan.FromMinutes(1)));
+            busy.Exit();
+            Assert.True(SpinWait.SpinUntil(() => next.Queued == 1, TimeSpan.FromMinutes(1)));
+            (busy, next) = (next, busy);
+        }
+        Assert.False(shards[0].TryEnter());
+        Assert.False(work.Done.IsCompleted);
+        busy.Exit();
+        await work.Done.WaitAsync(TimeSpan.FromMinutes(1));
+        for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+    }
+
+    private static bool TryVisit(Shard shard)
+    {
+        if (!shard.TryEnter()) return false;
+        shard.Exit();
+        return true;
+    }
+
+    private sealed class Held : IHeldWork
+    {
+        private readonly TaskCompletionSource _done = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task Done => _done.Task;
+
+        public bool RunHeld() => true;
+
+        public void Released(Exception? failure) => _done.SetResult();
+    }
+
     private sealed record Noted(int Number, bool IsPatient, Action<Noted> Take) : IShardWork
     {
         public bool RunHeld(Shard shard)

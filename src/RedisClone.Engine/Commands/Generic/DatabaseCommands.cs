@@ -19,7 +19,7 @@ internal static class DatabaseCommands
                 "on keys from both databases." },
     ];
 
-    /// <summary>The number of buckets of each shard that a flush with SYNC frees before it replies.</summary>
+    /// <summary>The number of buckets of a database that a flush with SYNC frees before it replies, in all shards together.</summary>
     private const int FirstSlice = 256;
 
     private static void FlushDb(ref CommandContext c)
@@ -68,14 +68,14 @@ internal static class DatabaseCommands
     /// </summary>
     private static void Flush(ref CommandContext c, int database, bool waits)
     {
-        int atOnce = waits ? FirstSlice : 0;
+        int atOnce = waits ? Math.Max(1, FirstSlice / c.Data.Shards.Count) : 0;
         c.Data.Cluster?.Migrations.Flushed();
         for (int i = 0; i < c.Data.Shards.Count; i++)
         {
             Shard shard = c.Data.Shards[i];
             if (shard.Keys.HasWatchers) shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), null, c.Now);
-            shard.Store.Abandon(database, c.Session.InTransaction ? atOnce : 0);
-            if (!c.Session.InTransaction) shard.Store.FreeAbandoned(atOnce);
+            long abandoned = shard.Store.Abandon(database, c.Session.InTransaction ? atOnce : 0);
+            if (abandoned > 0 && !c.Session.InTransaction) shard.Store.FreeAbandoned(atOnce);
             AwaitedMayBeReady(ref c, shard, database);
         }
     }
