@@ -195,8 +195,9 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         string refusal = "";
         if (body.TryGetProperty("user", out JsonElement user))
         {
+            string name = StudioCalls.TextOf(user), password = StudioCalls.TextOf(body.GetProperty("password"));
             if (sessions.Of(context) is { } before) sessions.End(before);
-            (session, refusal) = await sessions.SignInAsync(context, StudioCalls.TextOf(user), StudioCalls.TextOf(body.GetProperty("password")));
+            (session, refusal) = await sessions.SignInAsync(context, name, password);
         }
         else
         {
