@@ -41,11 +41,13 @@ internal static class Hosting
     public static WebApplication Build(ServerConfig config, IDisk? disk = null, RedisLog? log = null)
     {
         WebApplicationBuilder builder = Parts(config, disk ?? RealDisk.Instance);
-        builder.Logging.AddProvider(log ?? new RedisLog(config));
+        log ??= new RedisLog(config);
+        builder.Logging.AddProvider(log);
         builder.Services.AddSingleton<ProcessPresence>();
         builder.Services.AddHostedService(services => services.GetRequiredService<ProcessPresence>());
         builder.Services.AddHostedService<Garbage>();
         builder.Services.AddHostedService<HistoryTimer>();
+        builder.Services.AddHostedService(services => Progress(services, log));
         if (HeapLimit.IsSmall) GCSettings.LatencyMode = GCLatencyMode.Batch;
         builder.Services.AddSingleton<IHostLifetime, SignalLifetime>();
         return Complete(builder);
@@ -60,7 +62,14 @@ internal static class Hosting
         builder.Logging.AddProvider(new HostLog(log));
         builder.Services.AddSingleton<IHostLifetime, GuestLifetime>();
         if (config.HttpPort > 0) builder.Services.AddHostedService<HistoryTimer>();
+        builder.Services.AddHostedService(static services => Progress(services, terminal: null));
         return Complete(builder);
+    }
+
+    private static ProgressReports Progress(IServiceProvider services, RedisLog? terminal)
+    {
+        ServerCore server = services.GetRequiredService<ServerCore>();
+        return new ProgressReports(server, server.Log, terminal);
     }
 
     private static WebApplication Complete(WebApplicationBuilder builder)

@@ -23,7 +23,7 @@ internal static class Program
         // Console.Out would query the terminal first, which takes as long as loading the configuration.
         using var output = new PlainOutput(StandardStream.Output);
         using var error = new PlainOutput(StandardStream.Error);
-        int? done = OfflineCommands.TryRun(args, environment, output)
+        int? done = OfflineCommands.TryRun(args, environment, output, error)
             ?? SupportProgram.TryRun(args, environment, output)
             ?? HealthCheck.TryRun(args, environment, output)
             ?? ReferencePages.TryRun(args, output)

@@ -35,6 +35,8 @@ internal static class InfoReport
         new("shards", "Shards", false, InternalsInfo.Shards),
         new("loops", "Loops", false, InternalsInfo.Loops),
         new("journal", "Journal", false, InternalsInfo.Journal),
+        new("buffers", "Buffers", false, BufferInfo.Rows),
+        new("progress", "Progress", false, ProgressInfo.Rows),
         new("process", "Process", false, InternalsInfo.Process),
         new("cluster", "Cluster", true, ClusterInfo.Rows),
         new("keyspace", "Keyspace", true, KeyspaceInfo.Rows),

@@ -39,6 +39,9 @@ internal sealed class ServerReading(ServerCore server, HistogramRoom? room = nul
     /// <summary>The journal, or null if it is off or not loaded yet.</summary>
     public JournalKeeper? Journal { get; } = server.Loading is null ? server.Journal : null;
 
+    /// <summary>The long work that runs.</summary>
+    public LongWork[] Work => field ??= [.. LongWork.Of(server)];
+
     public ClientReading Clients => field ??= new ClientReading(server);
 
     public MemoryReading Memory => field ??= new MemoryReading(server);

@@ -12,6 +12,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
 {
     private readonly object _gate = new(); // guards the fields down to _ended
     private readonly Queue<byte[]> _lines = new();
+    private byte[]? _newBar;
     private long _bytes;
     private Thread? _thread;
     private bool _isWriting;
@@ -19,6 +20,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
 
     private long _reported = LostLines.Count; // _reported and _torn are used only on the log thread
     private bool _torn; // standard output ends with a partial line
+    private byte[] _bar = []; // what stands below the last line on a terminal
 
     /// <summary>Queues a line. Never blocks; drops the line if the queue is full.</summary>
     public void Add(byte[] line)
@@ -33,6 +35,18 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
             if (_thread is null) StartThread();
             _lines.Enqueue(line);
             _bytes += line.Length;
+            Monitor.PulseAll(_gate);
+        }
+    }
+
+    /// <summary>Shows a text below the last line on a terminal until the next one replaces it; an empty text removes it.</summary>
+    public void ShowBar(byte[] bar)
+    {
+        lock (_gate)
+        {
+            if (_ended) return;
+            if (_thread is null) StartThread();
+            _newBar = bar;
             Monitor.PulseAll(_gate);
         }
     }
@@ -72,11 +86,12 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
 
     private void Run()
     {
-        while (TryTake(out byte[] line))
+        while (TryTake(out byte[] line, out byte[]? bar))
         {
             try
             {
-                Write(line);
+                if (bar is null) Write(line);
+                else PutBar(bar);
             }
             catch (Exception)
             {
@@ -85,8 +100,10 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
         }
     }
 
-    private bool TryTake(out byte[] line)
+    /// <summary>Takes a line, or a bar if there is no line.</summary>
+    private bool TryTake(out byte[] line, out byte[]? bar)
     {
+        (line, bar) = ([], null);
         lock (_gate)
         {
             if (_isWriting)
@@ -94,17 +111,13 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
                 _isWriting = false;
                 Monitor.PulseAll(_gate);
             }
-            while (_lines.Count == 0)
+            while (_lines.Count == 0 && _newBar is null)
             {
-                if (_ended)
-                {
-                    line = [];
-                    return false;
-                }
+                if (_ended) return false;
                 Monitor.Wait(_gate);
             }
-            line = _lines.Dequeue();
-            _bytes -= line.Length;
+            if (_lines.TryDequeue(out byte[]? next)) _bytes -= (line = next).Length;
+            else (bar, _newBar) = (_newBar, null);
             _isWriting = true;
             return true;
         }
@@ -121,8 +134,18 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
     {
         if (file is not null) return file.Append(line);
         if (_torn && StandardStream.Output.Write("\n"u8) == 0) return false;
+        byte[] bar = _bar;
+        PutBar([]);
         int written = StandardStream.Output.Write(line);
         _torn = written > 0 && written < line.Length;
+        if (!_torn) PutBar(bar);
         return written == line.Length;
+    }
+
+    private void PutBar(byte[] bar)
+    {
+        if (_bar.Length > 0) StandardStream.Output.Write(TerminalBar.Remove);
+        _bar = bar;
+        if (bar.Length > 0) StandardStream.Output.Write(bar);
     }
 }

@@ -19,11 +19,15 @@ internal sealed class RedisLog : ILoggerProvider
     public RedisLog(ServerConfig config)
     {
         _config = config;
+        IsTerminal = config.LogFile.Length == 0 && !IsJson && !Console.IsOutputRedirected;
         if (config.LogFile.Length > 0) _file = new LogFile(config.PathOf(config.LogFile));
         _writer = new LogWriter(_file, lost => Format(LogLevel.Warning, $"{lost} lines of the log could not be written."));
     }
 
     public bool IsStandardOutput => _file is null;
+
+    /// <summary>Whether a person reads the log on a terminal while it is written.</summary>
+    public bool IsTerminal { get; }
 
     public bool IsJson => _config.LogFormat == LogFormat.Json;
 
@@ -35,6 +39,9 @@ internal sealed class RedisLog : ILoggerProvider
     public void Drain(TimeSpan patience) => _writer.Drain(patience);
 
     public byte[] Format(LogLevel level, string message) => Format(new LogEvent(DateTime.Now, level, message, []));
+
+    /// <summary>Shows a bar below the last line of a terminal until the next call.</summary>
+    public void ShowBar(byte[] bar) => _writer.ShowBar(bar);
 
     /// <summary>Writes on the calling thread, because the process is about to end.</summary>
     public void WriteLast(ReadOnlySpan<byte> line)

@@ -13,8 +13,6 @@ namespace RedisClone.Engine.Durability;
 /// </summary>
 internal sealed class SnapshotLoader : IRdbVisitor
 {
-    private const int LogEvery = 1 << 20;
-
     private readonly ServerCore _server;
     private readonly bool _replace;
     private readonly ShardStore[]? _stores;
@@ -125,7 +123,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if (DropsExpired(key)) return null;
         ulong hash = _server.Shards.HashOf(key.Name);
         if (_workers!.BatchFor(_server.Shards.Of(hash), key.Database, key.Name.Length + value.Length) is not { } batch) return _workers.Settle();
-        Count();
+        _handed++;
         batch.Add(key, hash, type, value, _reader!.Offset - value.Length);
         return null;
     }
@@ -134,7 +132,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     {
         if ((Refuse(key) ?? _workers!.Settle()) is { } reason) return _here.Reject(reason);
         if (DropsExpired(key)) return null;
-        Count();
+        _handed++;
         return _here.Begin(key.Database, key.Name, _server.Shards.HashOf(key.Name), key.ExpireMilliseconds);
     }
 
@@ -162,12 +160,6 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if (key.ExpireMilliseconds < 0 || key.ExpireMilliseconds >= _now) return false;
         Expired++;
         return !_keepExpired;
-    }
-
-    private void Count()
-    {
-        if (++_handed % LogEvery == 0)
-            _server.Log.LogInformation("Loading: {Keys} keys, {Offset} of {Length} bytes", _handed, _reader!.Offset, _reader.Offset + _reader.Remaining);
     }
 
     /// <summary>

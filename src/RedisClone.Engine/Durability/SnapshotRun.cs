@@ -80,7 +80,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     public long KeysDone => Volatile.Read(ref _keysDone);
 
-    public long Seconds => (long)Stopwatch.GetElapsedTime(_started).TotalSeconds;
+    public long Seconds => (long)Taken.TotalSeconds;
+
+    public TimeSpan Taken => Stopwatch.GetElapsedTime(_started);
 
     /// <summary>Whether the snapshot has failed or was cancelled. No more records are captured then.</summary>
     public bool IsOver => Volatile.Read(ref _failure) is not null;

@@ -5,7 +5,8 @@ internal static class FileCopy
 {
     private const int BufferSize = 1 << 20;
 
-    public static void Copy(IDisk disk, string from, string to, long length)
+    /// <summary>Copies the first bytes of a file. <paramref name="copied"/> receives the length of each part.</summary>
+    public static void Copy(IDisk disk, string from, string to, long length, Action<int>? copied = null)
     {
         using IDiskFile source = disk.Open(from, DiskOpen.Read);
         using IDiskFile copy = disk.Open(to, DiskOpen.New);
@@ -16,6 +17,7 @@ internal static class FileCopy
             if (read == 0) throw new IOException($"{from} became shorter during the copy");
             copy.Write(done, buffer.AsSpan(0, read));
             done += read;
+            copied?.Invoke(read);
         }
         copy.Flush();
     }

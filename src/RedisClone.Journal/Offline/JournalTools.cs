@@ -4,16 +4,21 @@ using RedisClone.Journal.Reading;
 
 namespace RedisClone.Journal.Offline;
 
+/// <summary>Receives the steps of an operation on files: the name of a step, and what returns its bytes in all and those that are done.</summary>
+public delegate void JournalStep(string name, Func<long> total, Func<long> done);
+
 /// <summary>Operations on a journal while no server uses it. They never change the journal itself.</summary>
 public static class JournalTools
 {
     /// <summary>Reads the whole journal into the sink and reports what a start would keep, cut or refuse.</summary>
-    public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink)
+    public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink, Action<JournalReader>? begun = null)
     {
         try
         {
             if (!JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error)) return Refused(names.Manifest, error);
-            JournalReport report = new JournalReader(disk, names, manifest, options).Read(sink);
+            var reader = new JournalReader(disk, names, manifest, options);
+            begun?.Invoke(reader);
+            JournalReport report = reader.Read(sink);
             return report with { Unnamed = Unnamed(disk, names, manifest) };
         }
         catch (Exception error) when (DiskFailure.Is(error))
@@ -26,7 +31,7 @@ public static class JournalTools
     /// Copies the journal up to the first damage into a directory that must not exist yet. A server can start from the
     /// copy. The report lists the omitted bytes and files. If the outcome is a refusal, no copy is made.
     /// </summary>
-    public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target)
+    public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target, JournalStep? step = null)
     {
         if (disk.DirectoryExists(target.Directory))
             return Refused(target.Directory, "the directory for the copy exists already");
@@ -46,14 +51,17 @@ public static class JournalTools
             }
             // An inferred manifest must match its files exactly, so damage is not accepted.
             var options = new ReadOptions(LoadTruncated: true, AcceptDamage: isThere);
-            JournalReport report = new JournalReader(disk, names, manifest, options).Read(new StructureCheck());
+            var check = new StructureCheck();
+            var reader = new JournalReader(disk, names, manifest, options);
+            step?.Invoke("Reading", () => reader.TotalBytes, () => reader.BytesRead + check.SnapshotOffset);
+            JournalReport report = reader.Read(check);
             if (report.Outcome is JournalOutcome.Refused && !isThere)
                 return Refused(
                     report.File, "the manifest is missing, and the one that the names suggest does not load: " + report.Reason);
             if (report.Outcome is JournalOutcome.Refused or JournalOutcome.Absent) return report;
             if (report.Outcome == JournalOutcome.Cut && report.Units == 0 && manifest.Base is null)
                 return Refused(report.File, "there is no base, and nothing of the increments can be read: " + report.Reason);
-            Copy(disk, names, target, manifest, report);
+            Copy(disk, names, target, manifest, report, step);
             return report with { MadeManifest = !isThere, Unnamed = isThere ? Unnamed(disk, names, manifest) : [] };
         }
         catch (Exception error) when (DiskFailure.Is(error))
@@ -63,11 +71,20 @@ public static class JournalTools
     }
 
     /// <summary>Copies a file and flushes the copy.</summary>
-    public static void CopyFile(IDisk disk, string from, string to)
+    public static void CopyFile(IDisk disk, string from, string to, JournalStep? step = null)
     {
         long length;
         using (IDiskFile file = disk.Open(from, DiskOpen.Read)) length = file.Length;
-        FileCopy.Copy(disk, from, to, length);
+        FileCopy.Copy(disk, from, to, length, Copying(length, step));
+    }
+
+    /// <summary>Begins the step of copying. Returns what counts its bytes.</summary>
+    private static Action<int>? Copying(long length, JournalStep? step)
+    {
+        if (step is null) return null;
+        long done = 0;
+        step("Copying", () => length, () => Volatile.Read(ref done));
+        return bytes => Volatile.Write(ref done, done + bytes);
     }
 
     private static IReadOnlyList<string> Unnamed(IDisk disk, JournalNames names, Manifest manifest) =>
@@ -76,15 +93,16 @@ public static class JournalTools
     private static JournalReport Refused(string file, string reason) =>
         new() { Outcome = JournalOutcome.Refused, File = file, Reason = reason };
 
-    private static void Copy(IDisk disk, JournalNames names, JournalNames target, Manifest manifest, JournalReport report)
+    private static void Copy(IDisk disk, JournalNames names, JournalNames target, Manifest manifest, JournalReport report, JournalStep? step)
     {
         disk.CreateDirectory(target.Directory);
         disk.FlushDirectory(target.Root);
         // The directory is opened before the files are copied: opening refuses files without a manifest.
         using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error)
             ?? throw new IOException(error);
+        Action<int>? copied = Copying(report.Files.Sum(static file => file.Kept), step);
         foreach (JournalFileReport file in report.Files)
-            FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept);
+            FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept, copied);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
     }
 }

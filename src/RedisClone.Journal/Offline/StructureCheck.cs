@@ -11,12 +11,18 @@ namespace RedisClone.Journal.Offline;
 internal sealed class StructureCheck : IJournalSink, IRdbVisitor
 {
     private long _lsn;
+    private RdbReader? _reader;
+
+    /// <summary>The offset that the reading of a base has reached; 0 while no base is read. Any thread may read it.</summary>
+    public long SnapshotOffset => Volatile.Read(ref _reader)?.Offset ?? 0;
 
     public string? LoadSnapshot(IDiskFile file, string name, out long end, out long lsn)
     {
         _lsn = -1;
         var reader = new RdbReader(file);
+        Volatile.Write(ref _reader, reader);
         string? error = RdbFileReader.Read(reader, this);
+        Volatile.Write(ref _reader, null);
         end = reader.Offset;
         lsn = _lsn;
         return error;

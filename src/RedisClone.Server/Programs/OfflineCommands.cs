@@ -12,7 +12,7 @@ namespace RedisClone.Server.Programs;
 /// Commands on a data directory that no server uses: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. They do not
 /// change the directory.
 /// </summary>
-internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output)
+internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output, ProgressDisplay progress)
 {
     // Exit codes: a start would load all data; would leave data out; would refuse to run; or the files are unreadable.
     private const int Whole = 0, Incomplete = 1, Refused = 2, Failed = 3;
@@ -33,7 +33,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     private const string Help = "Usage:\n" + Usage;
 
     /// <summary>Runs the command in the arguments. Returns the exit code, or null for the arguments of a server.</summary>
-    public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output)
+    public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output, TextWriter error)
     {
         if (args is not ["verify" or "repair", ..]) return null;
         string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
@@ -48,7 +48,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             output.Write(load.Error);
             return Failed;
         }
-        var commands = new OfflineCommands(RealDisk.Instance, config, output);
+        using var progress = new ProgressDisplay(error);
+        var commands = new OfflineCommands(RealDisk.Instance, config, output, progress);
         switch (args)
         {
             case ["verify", var directory, ..]:
@@ -86,7 +87,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             int worst = Whole;
             foreach (JournalNames names in journals)
             {
-                JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy });
+                JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy }, progress.Begin);
+                progress.End();
                 Report(names.Directory, report);
                 bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
                 output.WriteLine(copied
@@ -100,7 +102,11 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             {
                 // The part of an RDB file before its first damage is not copied, because it would pass for a complete snapshot.
                 if (VerifySnapshot(snapshot) != Whole) worst = Refused;
-                else JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)));
+                else
+                {
+                    JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)), progress.Begin);
+                    progress.End();
+                }
             }
             return worst;
         }
@@ -155,14 +161,16 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
 
     private int VerifyJournal(JournalNames names)
     {
-        JournalReport report = new TrialLoad(config, disk).Journal(names);
+        JournalReport report = new TrialLoad(config, disk, progress.Begin).Journal(names);
+        progress.End();
         Report(names.Directory, report);
         return CodeOf(report);
     }
 
     private int VerifySnapshot(string path)
     {
-        string? error = new TrialLoad(config, disk).Snapshot(path, out long offset);
+        string? error = new TrialLoad(config, disk, progress.Begin).Snapshot(path, out long offset);
+        progress.End();
         output.WriteLine(error is null
             ? string.Create(CultureInfo.InvariantCulture, $"{path}: whole, {offset} bytes.")
             : string.Create(CultureInfo.InvariantCulture, $"{path}: damaged at offset {offset} or shortly before: {error}"));

@@ -16,11 +16,18 @@ namespace RedisClone.Server.Programs;
 /// </summary>
 internal sealed class TrialLoad
 {
+    private const string Verifying = "Verifying";
+
     private readonly ServerCore _server;
+    private readonly JournalStep _step;
     private readonly string? _refusal;
 
-    public TrialLoad(ServerConfig config, IDisk disk)
+    /// <param name="config">The settings of the server.</param>
+    /// <param name="disk">The disk.</param>
+    /// <param name="step">Receives how far the load is.</param>
+    public TrialLoad(ServerConfig config, IDisk disk, JournalStep step)
     {
+        _step = step;
         _server = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance, disk);
         _refusal = _server.Prepare();
     }
@@ -29,7 +36,8 @@ internal sealed class TrialLoad
     {
         if (_refusal is not null) return new() { Outcome = JournalOutcome.Refused, Reason = _refusal };
         using var loader = new JournalLoader(_server);
-        return JournalTools.Verify(_server.Disk, names, new ReadOptions(_server.Config.AofLoadTruncated), loader);
+        return JournalTools.Verify(_server.Disk, names, new ReadOptions(_server.Config.AofLoadTruncated), loader,
+            reader => _step(Verifying, () => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset));
     }
 
     /// <summary>Returns null if the snapshot can be loaded, else the reason and its approximate offset.</summary>
@@ -40,7 +48,10 @@ internal sealed class TrialLoad
         try
         {
             using IDiskFile file = _server.Disk.Open(path, DiskOpen.Read);
-            return new SnapshotLoader(_server, keepExpired: false).Load(file, out offset);
+            var loader = new SnapshotLoader(_server, keepExpired: false);
+            long length = file.Length;
+            _step(Verifying, () => length, () => loader.Offset);
+            return loader.Load(file, out offset);
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

@@ -52,29 +52,24 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
         JsonElement list = body.GetProperty("commands");
         if (list.GetArrayLength() > StudioLimits.Commands) throw new FormatException();
         byte[][][] commands = [.. list.EnumerateArray().Select(static command => command.EnumerateArray().Select(BytesOf).ToArray())];
+        if (Array.Exists(commands, static command => command.Length == 0)) throw new FormatException();
         json.WriteStartArray();
-        foreach (byte[][] command in commands)
-        {
-            if (command.Length == 0) throw new FormatException();
-            if (StudioRights.Refusal(server, command, inConsole) is { } refusal)
-            {
-                json.WriteStartObject();
-                json.WriteString("x", refusal);
-                json.WriteEndObject();
-            }
-            else await (inConsole ? session.Console : session.Screens).RunAsync([command], json, cancelled);
-        }
+        await (inConsole ? session.Console : session.Screens).RunAsync(
+            [.. commands.Select(command => (command, StudioRights.Refusal(server, command, inConsole)))], json, cancelled);
         json.WriteEndArray();
     }
 
+    /// <summary>A text, which must not be missing.</summary>
+    public static string TextOf(JsonElement element) => element.GetString() ?? throw new FormatException();
+
     /// <summary>An argument is a text, or an object with its bytes in base64.</summary>
     private static byte[] BytesOf(JsonElement argument) =>
-        argument.ValueKind == JsonValueKind.String ? Encoding.UTF8.GetBytes(argument.GetString()!) : argument.GetProperty("b").GetBytesFromBase64();
+        argument.ValueKind == JsonValueKind.String ? Encoding.UTF8.GetBytes(TextOf(argument)) : argument.GetProperty("b").GetBytesFromBase64();
 
     private void WriteHistory(JsonElement body, Utf8JsonWriter json)
     {
         const int mostSeries = 128, mostPoints = 1440, secondsPerDay = 86400;
-        string[] names = [.. body.GetProperty("series").EnumerateArray().Take(mostSeries).Select(static name => name.GetString()!)];
+        string[] names = [.. body.GetProperty("series").EnumerateArray().Take(mostSeries).Select(TextOf)];
         HistoryPoints points = history.Read(names, Math.Clamp(body.GetProperty("seconds").GetInt32(), 1, secondsPerDay),
             Math.Clamp(body.GetProperty("points").GetInt32(), 1, mostPoints), body.GetProperty("after").GetInt64());
         json.WriteStartObject();

@@ -20,6 +20,9 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
     private const string Root = "/studio/";
     private const string Json = "application/json";
 
+    /// <summary>The cookie is for the metrics too.</summary>
+    private const string CookiePath = "/";
+
     /// <summary>
     /// The page may load only its own files, and may set no markup: its scripts can only create elements and set their text.
     /// </summary>
@@ -113,13 +116,20 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
             await FailAsync(context, StatusCodes.Status415UnsupportedMediaType, "only application/json");
             return;
         }
-        context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = StudioLimits.BodyBytes;
+        // Of those who have not signed in, only a short body is read.
+        bool signsIn = call == "/session";
+        StudioSession? session = signsIn ? null : sessions.Of(context);
+        if (session is null && !signsIn)
+        {
+            await FailAsync(context, StatusCodes.Status401Unauthorized, "not signed in");
+            return;
+        }
+        context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = signsIn ? StudioLimits.SignInBytes : StudioLimits.BodyBytes;
         context.Response.Headers.Connection = default;
         try
         {
             using JsonDocument body = await JsonDocument.ParseAsync(request.Body, new JsonDocumentOptions { MaxDepth = 8 }, context.RequestAborted);
-            if (call == "/session") await SignInAsync(context, body.RootElement);
-            else if (sessions.Of(context) is not { } session) await FailAsync(context, StatusCodes.Status401Unauthorized, "not signed in");
+            if (session is null) await SignInAsync(context, body.RootElement);
             else if (call == "/logout") await SignOutAsync(context, session);
             else await RunAsync(context, session, call, body.RootElement);
         }
@@ -131,6 +141,10 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         catch (Exception failure) when (failure is JsonException or InvalidOperationException or FormatException or KeyNotFoundException)
         {
             await FailAsync(context, StatusCodes.Status400BadRequest, "the body of the request is not what the call expects");
+        }
+        catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
+        {
+            // The browser has gone.
         }
         catch (IOException failure)
         {
@@ -181,8 +195,9 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         string refusal = "";
         if (body.TryGetProperty("user", out JsonElement user))
         {
+            string name = StudioCalls.TextOf(user), password = StudioCalls.TextOf(body.GetProperty("password"));
             if (sessions.Of(context) is { } before) sessions.End(before);
-            (session, refusal) = await sessions.SignInAsync(context, user.GetString()!, body.GetProperty("password").GetString()!);
+            (session, refusal) = await sessions.SignInAsync(context, name, password);
         }
         else
         {
@@ -195,7 +210,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
             return;
         }
         context.Response.Cookies.Append(StudioSessions.CookieOf(context), session.Key,
-            new CookieOptions { HttpOnly = true, SameSite = SameSiteMode.Strict, Secure = context.Request.IsHttps, Path = Root });
+            new CookieOptions { HttpOnly = true, SameSite = SameSiteMode.Strict, Secure = context.Request.IsHttps, Path = CookiePath });
         var answer = new ArrayBufferWriter<byte>();
         await using var json = new Utf8JsonWriter(answer);
         json.WriteStartObject();
@@ -209,7 +224,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
     private async Task SignOutAsync(HttpContext context, StudioSession session)
     {
         sessions.End(session);
-        context.Response.Cookies.Delete(StudioSessions.CookieOf(context), new CookieOptions { Path = Root });
+        context.Response.Cookies.Delete(StudioSessions.CookieOf(context), new CookieOptions { Path = CookiePath });
         await SendJsonAsync(context, StatusCodes.Status200OK, "{}"u8.ToArray());
     }
 

@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Server.Studio;
 
 /// <summary>The fixed limits of the studio.</summary>
@@ -12,11 +14,17 @@ internal static class StudioLimits
     /// <summary>Commands in one call.</summary>
     public const int Commands = 256;
 
-    /// <summary>Bytes of the body of one call. A key of a megabyte is named several times in it.</summary>
-    public const int BodyBytes = 8 << 20;
+    /// <summary>Bytes of the body of a request to sign in, which anyone may send.</summary>
+    public const int SignInBytes = 16 << 10;
 
-    /// <summary>Bytes of the replies to one call.</summary>
-    public const long ReplyBytes = 16 << 20;
+    /// <summary>Bytes of the body of one call in a large heap. A key of a megabyte is named several times in it.</summary>
+    public const int MostBodyBytes = 8 << 20;
+
+    /// <summary>Bytes of the body of one call.</summary>
+    public static readonly long BodyBytes = HeapLimit.Part(32, MostBodyBytes);
+
+    /// <summary>Bytes of the replies to one call. As JSON they may take six times as many.</summary>
+    public static readonly long ReplyBytes = HeapLimit.Part(64, 16 << 20);
 
     /// <summary>Sign-ins that are checked at a time. Others wait.</summary>
     public const int SignIns = 4;

@@ -23,9 +23,12 @@ internal sealed class StudioLink : IDisposable
     /// <summary>Whether the server has closed the connection, for example because its user was deleted.</summary>
     public bool IsBroken => Volatile.Read(ref _broken);
 
-    /// <summary>Runs commands and writes their replies as values of a JSON array.</summary>
+    /// <summary>
+    /// Runs commands and writes their replies as values of a JSON array. A command with a refusal is not run, and gets it as an error.
+    /// No other call runs between the commands, so a SELECT is in force for those after it.
+    /// </summary>
     /// <exception cref="IOException">The connection is broken, or a reply is too long or too late.</exception>
-    public async Task RunAsync(IReadOnlyList<byte[][]> commands, Utf8JsonWriter json, CancellationToken cancelled)
+    public async Task RunAsync(IReadOnlyList<(byte[][] Command, string? Refusal)> commands, Utf8JsonWriter json, CancellationToken cancelled)
     {
         await _turn.WaitAsync(cancelled);
         try
@@ -33,9 +36,19 @@ internal sealed class StudioLink : IDisposable
             if (_broken) throw new IOException("The connection was closed.");
             using var patience = new CancellationTokenSource(StudioLimits.CallPatience);
             var replies = new ReplyReader(_pipe.Input, json, StudioLimits.ReplyBytes, patience.Token);
-            foreach (byte[][] command in commands) Write(_pipe.Output, command);
-            await _pipe.Output.FlushAsync(patience.Token);
-            foreach (byte[][] _ in commands) await replies.CopyAsync();
+            foreach ((byte[][] command, string? refusal) in commands)
+            {
+                if (refusal is not null)
+                {
+                    json.WriteStartObject();
+                    json.WriteString("x", refusal);
+                    json.WriteEndObject();
+                    continue;
+                }
+                Write(_pipe.Output, command);
+                await _pipe.Output.FlushAsync(patience.Token);
+                await replies.CopyAsync();
+            }
         }
         catch (Exception failure) when (failure is IOException or OperationCanceledException or InvalidOperationException)
         {

@@ -110,7 +110,7 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
         var reply = new ArrayBufferWriter<byte>();
         await using var json = new Utf8JsonWriter(reply);
         json.WriteStartArray();
-        await link.RunAsync([command], json, default);
+        await link.RunAsync([(command, null)], json, default);
         json.WriteEndArray();
         await json.FlushAsync();
         using JsonDocument document = JsonDocument.Parse(reply.WrittenMemory);

@@ -22,7 +22,8 @@ internal static class ProcessParts
         yield return BundlePart.Text("process.txt",
             "What the kernel knows about the process and the machine: memory, limits, disk traffic, pressure.", () => Process(processId), mask);
         yield return BundlePart.Text("threads.txt",
-            "Each thread with its name, state, processor time, system call and, if the kernel permits it, its stack in the kernel.",
+            "Each thread with its name, state, processor time, system call and stack, as addresses in the executable and the libraries. " +
+            "addr2line -f -e RedisClone.Server.dbg ADDRESS names a function of the native executable.",
             () => Threads(processId), mask);
         yield return new BundlePart("trace.nettrace",
             "One second of the runtime: managed stacks of all threads, garbage collections, waits for locks. PerfView and dotnet-trace read it.",
@@ -41,6 +42,8 @@ internal static class ProcessParts
     private static string Threads(int processId)
     {
         var text = new StringBuilder();
+        using var stacks = new NativeStacks(processId);
+        if (stacks.Problem.Length > 0) text.Append(CultureInfo.InvariantCulture, $"No stacks: {stacks.Problem}\n");
         foreach (string task in Directory.EnumerateDirectories($"/proc/{processId}/task").Order(StringComparer.Ordinal))
         {
             string stat = Read(task + "/stat").Trim();
@@ -48,7 +51,9 @@ internal static class ProcessParts
             string[] fields = stat[(stat.LastIndexOf(')') + 1)..].Split(' ', StringSplitOptions.RemoveEmptyEntries);
             if (fields.Length > 12)
                 text.Append(CultureInfo.InvariantCulture, $"  state {fields[0]}, user {fields[11]} ticks, system {fields[12]} ticks\n");
-            text.Append(CultureInfo.InvariantCulture, $"  waits in {Read(task + "/wchan").Trim()}, system call {Read(task + "/syscall").Trim()}\n");
+            string systemCall = Read(task + "/syscall").Trim();
+            text.Append(CultureInfo.InvariantCulture, $"  waits in {Read(task + "/wchan").Trim()}, system call {systemCall}\n");
+            text.Append(stacks.Of(systemCall));
             foreach (string line in Read(task + "/stack").Split('\n', StringSplitOptions.RemoveEmptyEntries))
                 text.Append(CultureInfo.InvariantCulture, $"    {line}\n");
         }

@@ -14,6 +14,9 @@ public sealed partial class Arena
     /// <summary>Bytes of slabs that no live buffer occupies.</summary>
     public long SlackBytes => BytesReserved - BytesUsed;
 
+    /// <summary>The buffers in use of a size class, and its slabs. Any thread may read them.</summary>
+    internal (int Used, int Slabs) CountOf(int sizeClass) => (_used[sizeClass], _slabs[sizeClass]);
+
     public bool IsCompacting => _leaving.Count > 0;
 
     /// <summary>Marks the slabs to empty. Returns false if compaction would not free enough memory.</summary>

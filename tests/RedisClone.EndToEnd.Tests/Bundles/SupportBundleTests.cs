@@ -61,6 +61,9 @@ public sealed class SupportBundleTests : IDisposable
             // The stacks of all threads, with the names of methods.
             Assert.True(Contains(files["trace.nettrace"], Encoding.Unicode.GetBytes("RedisClone.Transport.EventLoop")));
         }
+        // The native stacks: each thread that waits has frames in the C library, and some in the server or its runtime.
+        Assert.Matches(@"\n    libc\.so\.6\+0x[0-9a-f]+\n    \S+\+0x[0-9a-f]+\n", Text(files["threads.txt"]));
+        Assert.Matches(@"\n    (RedisClone\.Server|libcoreclr\.so)\+0x[0-9a-f]+\n", Text(files["threads.txt"]));
         foreach ((string name, byte[] content) in files)
             foreach (string secret in secrets)
                 foreach (Encoding encoding in new[] { Encoding.UTF8, Encoding.Unicode })

@@ -81,6 +81,49 @@ public sealed partial class MetricsTests
         Assert.DoesNotContain("cmd=\"lpush\"", page);
     }
 
+    /// <summary>The rules that <c>promtool check metrics</c> checks. The exceptions have the names of redis_exporter.</summary>
+    [Fact]
+    public void NamesFollowTheRulesOfPrometheus()
+    {
+        string[] ofExporter =
+        [
+            "redis_aof_delayed_fsync", "redis_aof_last_rewrite_duration_sec", "redis_rdb_last_bgsave_duration_sec", "redis_total_error_replies",
+            "redis_total_reads_processed", "redis_total_writes_processed", "redis_unexpected_error_replies",
+        ];
+        string[] abbreviated = ["sec", "ms", "usec", "us", "min", "kb", "mb"];
+        Metric[] metrics = [.. MetricsPage.Exports.Select(static export => export.Metric)];
+        Assert.Equal(metrics.Length, metrics.Select(static metric => metric.Name).Distinct().Count());
+        foreach (Metric metric in metrics)
+        {
+            Assert.Matches("^redis(clone)?(_[a-z]+)+$", metric.Name);
+            Assert.True(metric.Help.EndsWith('.') && metric.Help.Length > 10, metric.Name);
+            string[] words = metric.Name.Split('_');
+            bool isRegular = metric.IsCounter == (words[^1] == "total") && !words.Any(abbreviated.Contains);
+            Assert.True(isRegular != ofExporter.Contains(metric.Name), metric.Name);
+        }
+    }
+
+    [Fact]
+    public async Task TheBuffersOfAllClassesAreAllBuffers()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        foreach (int size in (int[])[1, 40, 100, 1000, 5000, 20_000, 300_000])
+            for (int i = 0; i < 10; i++) client.Call("SET", $"key:{size}:{i}", new string('x', size));
+        string info = client.Run("INFO buffers memory");
+        (long Used, long Bytes)[] classes =
+        [
+            .. Regex.Matches(info, @"buffers_(?:\d+|large):used=(\d+),bytes=(\d+),slack=\d+")
+                .Select(static match => (Number(match.Groups[1].Value), Number(match.Groups[2].Value))),
+        ];
+        Assert.True(classes.Length > 6, info);
+        Assert.Equal(Number(Regex.Match(info, @"allocator_allocated:(\d+)").Groups[1].Value), classes.Sum(static c => c.Bytes));
+        // A value of 300,000 bytes is one buffer of whole pages.
+        Assert.True(classes[^1].Bytes >= 10 * 320_000, info);
+
+        static long Number(string text) => long.Parse(text, CultureInfo.InvariantCulture);
+    }
+
     [Theory]
     [InlineData("1.2.3.4,port=1\r\nused_memory:abc", "ERR REPLCONF ip-address provided by replica instance is not a host")]
     [InlineData("a b", "ERR REPLCONF ip-address provided by replica instance is not a host")]

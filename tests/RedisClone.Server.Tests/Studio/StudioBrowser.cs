@@ -30,7 +30,7 @@ internal sealed class StudioBrowser(RunningServer server) : IDisposable
         foreach ((string name, string value) in Headers) request.Headers.TryAddWithoutValidation(name, value);
         if (Cookie is not null) request.Headers.Add("Cookie", Cookie);
         // The server refuses a large body before it is sent, and closes the connection.
-        if (content is { Headers.ContentLength: >= StudioLimits.BodyBytes }) request.Headers.ExpectContinue = true;
+        if (content is { Headers.ContentLength: >= StudioLimits.MostBodyBytes }) request.Headers.ExpectContinue = true;
         HttpResponseMessage response = await _http.SendAsync(request);
         if (response.Headers.TryGetValues("Set-Cookie", out IEnumerable<string>? cookies))
         {

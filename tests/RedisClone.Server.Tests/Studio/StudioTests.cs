@@ -1,5 +1,6 @@
 using System.IO.Compression;
 using System.Net;
+using System.Net.Sockets;
 using System.Text;
 using System.Text.Json;
 using System.Text.RegularExpressions;
@@ -228,7 +229,7 @@ public sealed partial class StudioTests
         await using RunningServer server = await StartAsync();
         using var browser = new StudioBrowser(server);
         await browser.PostAsync("session", "{}");
-        using var large = new StringContent("{\"commands\":[[\"" + new string('x', StudioLimits.BodyBytes) + "\"]]}", Encoding.UTF8, "application/json");
+        using var large = new StringContent("{\"commands\":[[\"" + new string('x', StudioLimits.MostBodyBytes) + "\"]]}", Encoding.UTF8, "application/json");
         using HttpResponseMessage tooLarge = await browser.SendAsync(HttpMethod.Post, "/studio/api/call", large);
         Assert.Equal(HttpStatusCode.RequestEntityTooLarge, tooLarge.StatusCode);
         Assert.True(tooLarge.Headers.ConnectionClose);
@@ -248,6 +249,67 @@ public sealed partial class StudioTests
         browser.Headers["X-Large"] = new string('x', 20_000);
         using HttpResponseMessage headers = await browser.SendAsync(HttpMethod.Get, "/studio/");
         Assert.Equal(HttpStatusCode.RequestHeaderFieldsTooLarge, headers.StatusCode);
+    }
+
+    /// <summary>A body that is not what a call expects is an error of the client, and no line of the log.</summary>
+    [Theory]
+    [InlineData("session", """{"user":null,"password":null}""")]
+    [InlineData("session", """{"user":"ann","password":null}""")]
+    [InlineData("session", """{"user":1,"password":2}""")]
+    [InlineData("session", """{"user":"\ud800","password":"x"}""")]
+    [InlineData("session", """{"user":"ann"}""")]
+    [InlineData("session", "null")]
+    [InlineData("history", """{"series":[null],"seconds":1,"points":1,"after":0}""")]
+    [InlineData("history", """{"series":["a"],"seconds":1.5,"points":1,"after":0}""")]
+    [InlineData("history", """{"series":["a"],"seconds":99999999999,"points":1,"after":0}""")]
+    [InlineData("call", """{"commands":[[null]]}""")]
+    [InlineData("call", """{"commands":[["PING"],["\udc00"]]}""")]
+    [InlineData("call", """{"console":1,"commands":[["PING"]]}""")]
+    public async Task AMalformedBodyIsRefused(string call, string body)
+    {
+        await using RunningServer server = await StartAsync();
+        using var browser = new StudioBrowser(server);
+        await browser.PostAsync("session", "{}");
+        Assert.Equal(HttpStatusCode.BadRequest, (await browser.PostAsync(call, body)).Status);
+        Assert.Equal("""{"o":"PONG"}""", await browser.RunAsync("PING"));
+    }
+
+    [Fact]
+    public async Task OnlyAShortBodyIsReadBeforeSigningIn()
+    {
+        await using RunningServer server = await StartAsync();
+        using var browser = new StudioBrowser(server);
+        string large = "{\"user\":\"" + new string('x', StudioLimits.SignInBytes) + "\",\"password\":\"\"}";
+        Assert.Equal(HttpStatusCode.RequestEntityTooLarge, (await browser.PostAsync("session", large)).Status);
+        // Nothing of the body of another call is read: the answer comes although the body never does.
+        using var stranger = new TcpClient("127.0.0.1", server.Core.Config.HttpPort);
+        const string head = "POST /studio/api/call HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
+        await stranger.GetStream().WriteAsync(Encoding.ASCII.GetBytes(head));
+        using var answer = new StreamReader(stranger.GetStream());
+        Assert.Equal("HTTP/1.1 401 Unauthorized", await answer.ReadLineAsync());
+        Assert.Contains("Connection: close", await answer.ReadToEndAsync(), StringComparison.OrdinalIgnoreCase);
+    }
+
+    /// <summary>Two windows of one browser share a session. What one selects does not change what the other reads.</summary>
+    [Fact]
+    public async Task CallsAtTheSameTimeKeepTheirDatabases()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        client.Run("SET key in-0");
+        client.Run("SELECT 1");
+        client.Run("SET key in-1");
+        using var browser = new StudioBrowser(server);
+        await browser.PostAsync("session", "{}");
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(i => Task.Run(async () =>
+        {
+            using var content = new StudioBrowser(server) { Cookie = browser.Cookie };
+            for (int round = 0; round < 50; round++)
+            {
+                (_, JsonElement answer) = await content.PostAsync("call", $$"""{"commands":[["SELECT","{{i % 2}}"],["PING"],["GET","key"]]}""");
+                Assert.Equal($"in-{i % 2}", answer[2].GetString());
+            }
+        })));
     }
 
     [Fact]
@@ -292,6 +354,10 @@ public sealed partial class StudioTests
         client.Run("CONFIG SET requirepass secret");
         using HttpResponseMessage refused = await browser.SendAsync(HttpMethod.Get, "/metrics");
         Assert.Equal(HttpStatusCode.Unauthorized, refused.StatusCode);
+        // The cookie of a browser that has signed in is for this path too.
+        await browser.SignInAsync("default", "secret");
+        Assert.Contains("path=/;", browser.CookieAttributes, StringComparison.OrdinalIgnoreCase);
+        Assert.Equal(HttpStatusCode.OK, (await browser.SendAsync(HttpMethod.Get, "/metrics")).StatusCode);
         client.Run("CONFIG SET http-open-metrics yes");
         browser.Headers["X-Forwarded-For"] = "203.0.113.7";
         foreach (string path in new[] { "/metrics", "/health/live", "/health/ready" })

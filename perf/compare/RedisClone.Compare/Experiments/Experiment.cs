@@ -94,6 +94,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
     protected void WarmUp(ServerProcess server)
     {
         using ILoad load = OpenLoad(server, round: 0);
+        using var watcher = new Watcher(server.Setup.HttpPort);
         load.Run(LoadLimit.Lasting(Options.WarmUp));
         bench.Log.WriteLine($"  {server.Kind.Name}: ready");
     }

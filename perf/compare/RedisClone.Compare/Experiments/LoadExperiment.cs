@@ -40,6 +40,7 @@ internal sealed class LoadExperiment(Bench bench, Workload workload) : Experimen
     private void RunOne(ServerProcess server, int round)
     {
         using ILoad load = OpenLoad(server, round);
+        using var watcher = new Watcher(server.Setup.HttpPort);
         server.ResetStatistics();
         Sample sample = Measure(server, Workload.Name, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));
         Record(sample with { Pause = server.LongestPause() });

@@ -116,7 +116,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
                     continue;
                 string verdict = goal.IsMet(figure.Value) ? "met" : "**missed**";
                 string range = Range(workload.Name, build, goal);
-                to.WriteLine($"| {workload.Name} | {build} | {Describe(goal)} | {Number(figure, "0.00")} | {range} | {verdict} |");
+                to.WriteLine($"| {workload.Name} | {build} | {Describe(goal, build)} | {Number(figure, "0.00")} | {range} | {verdict} |");
             }
         }
 
@@ -125,7 +125,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
 
     private double? FigureOf(string workload, string build, Goal goal) => goal is { Server: null, Workload: null }
         ? results.Median(workload, build, s => s[goal.Metric])
-        : results.Ratio(goal.Metric, (workload, build), (goal.Workload ?? workload, goal.Server ?? build));
+        : results.Ratio(goal.Metric, (workload, build), (goal.Workload ?? workload, goal.ReferenceOf(build)));
 
     /// <summary>Returns the smallest and the largest ratio of a round, which show the accuracy of the median.</summary>
     private string Range(string workload, string build, Goal goal)
@@ -135,13 +135,13 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
         double[] ratios =
         [
             .. from mine in results.Of(workload, build)
-               join other in results.Of(workload, goal.Server) on mine.Round equals other.Round
+               join other in results.Of(workload, goal.ReferenceOf(build)) on mine.Round equals other.Round
                select mine[goal.Metric] / other[goal.Metric],
         ];
         return ratios.Length < 2 ? "" : $"{Number(ratios.Min(), "0.00")} to {Number(ratios.Max(), "0.00")}";
     }
 
-    private static string Describe(Goal goal)
+    private static string Describe(Goal goal, string build)
     {
         string metric = goal.Metric switch
         {
@@ -157,7 +157,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.HitRatio => "hit ratio",
             _ => "bytes on disk per operation",
         };
-        string reference = (goal.Server ?? goal.Workload) is { } other ? $" of {other}" : "";
+        string reference = goal is { Server: null, Workload: null } ? "" : $" of {(goal.Server is null ? goal.Workload : goal.ReferenceOf(build))}";
         return $"{metric} at {(goal.AtMost ? "most" : "least")} {Number(goal.Limit, "0.##")}{reference}";
     }
 

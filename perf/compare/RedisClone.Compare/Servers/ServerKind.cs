@@ -12,6 +12,9 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     public const string Sockets = "RedisClone-sockets";
     public const string Redis = "redis-server";
 
+    /// <summary>Follows the name of a build of this server whose figures nobody reads and which keeps no history.</summary>
+    public const string Unwatched = "-unwatched";
+
     /// <summary>The program of perf/floor.</summary>
     public const string Floor = "floor";
     public const string Valkey = "Valkey";
@@ -37,9 +40,13 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         {
             yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
             yield return new ServerKind(Sockets, ours, setup => [.. OurArguments(setup), "--transport", "sockets"]) { OnlyGroup = "transport" };
+            yield return WithoutHistory(Ours, ours);
         }
         if (Setting("REDISCLONE_NATIVE") is { } native)
+        {
             yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
+            yield return WithoutHistory(Native, native);
+        }
         if (Setting("FLOOR_SERVER") is { } floor)
             yield return new ServerKind(Floor, floor, setup => [setup.Port.ToString(CultureInfo.InvariantCulture)]) { OnlyGroup = "floor" };
         yield return new ServerKind(Redis, "redis-server", RedisArguments);
@@ -101,7 +108,13 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     ];
 
     private static IEnumerable<string> OurArguments(ServerSetup setup) =>
-        [.. RedisArguments(setup), .. (Setting("REDISCLONE_ARGUMENTS") ?? "").Split(' ', StringSplitOptions.RemoveEmptyEntries)];
+    [
+        .. RedisArguments(setup), .. (Setting("REDISCLONE_ARGUMENTS") ?? "").Split(' ', StringSplitOptions.RemoveEmptyEntries),
+        .. setup.HttpPort > 0 ? ["--http-port", setup.HttpPort.ToString(CultureInfo.InvariantCulture)] : (string[])[],
+    ];
+
+    private static ServerKind WithoutHistory(string build, string path) =>
+        new(build + Unwatched, path, setup => [.. OurArguments(setup), "--metrics-history", "no"]) { OnlyGroup = "watched" };
 
     private static string? Setting(string name) =>
         Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;

@@ -54,7 +54,11 @@ internal sealed class ServerProcess : IDisposable
                 Path.Combine(parent, $"compare-{Environment.ProcessId}-{Guid.NewGuid():N}")).FullName;
             try
             {
-                return Start(kind, new ServerSetup(FreePort(), directory, cores, workload.Durability) { Link = workload.Link, TlsPort = FreePort() });
+                bool isWatched = workload.IsWatched && kind.Name is (ServerKind.Ours or ServerKind.Native);
+                return Start(kind, new ServerSetup(FreePort(), directory, cores, workload.Durability)
+                {
+                    Link = workload.Link, TlsPort = FreePort(), HttpPort = isWatched ? FreePort() : 0,
+                });
             }
             catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {

@@ -17,7 +17,7 @@ internal enum Metric
 
 /// <summary>
 /// A goal of this server: a limit for the ratio to the figure of another server, for the ratio to a figure of another workload, or
-/// for the figure itself.
+/// for the figure itself. A name of a server that begins with a hyphen follows the name of the build.
 /// </summary>
 internal sealed record Goal(Metric Metric, bool AtMost, double Limit, string? Server = null, string? Workload = null)
 {
@@ -26,6 +26,9 @@ internal sealed record Goal(Metric Metric, bool AtMost, double Limit, string? Se
 
     public static Goal Least(Metric metric, double limit, string? server = null, string? workload = null) =>
         new(metric, AtMost: false, limit, server, workload);
+
+    /// <summary>The server to whose figure that of a build is compared.</summary>
+    public string ReferenceOf(string build) => Server is null ? build : Server.StartsWith('-') ? build + Server : Server;
 
     public bool IsMet(double figure) => AtMost ? figure <= Limit : figure >= Limit;
 }

@@ -49,6 +49,9 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
     /// <summary>Whether memtier_benchmark sends the load instead of the load generator.</summary>
     public bool ByMemtier { get; init; }
 
+    /// <summary>Whether the figures of this server are read during the load, as a Prometheus and an open studio read them.</summary>
+    public bool IsWatched { get; init; }
+
     public IReadOnlyList<Goal> Goals { get; init; } = [];
 
     /// <summary>Returns the workload with less data, for a quick check.</summary>

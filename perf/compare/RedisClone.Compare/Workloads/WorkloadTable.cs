@@ -27,7 +27,7 @@ internal static class WorkloadTable
     public static IReadOnlyList<Workload> All { get; } =
     [
         .. Core(), .. Floor(), .. Links(), .. Values(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(),
-        .. Recovery(), .. Caches(), .. Transports(), .. Contention(),
+        .. Recovery(), .. Caches(), .. Transports(), .. Watched(), .. Contention(),
     ];
 
     private static IEnumerable<Workload> Core()
@@ -310,6 +310,18 @@ internal static class WorkloadTable
         select new Workload($"transport-{connections}c-p{pipeline}", "transport", [s_millionKeys], new(s_setGet, connections, pipeline))
         {
             Goals = [Most(Metric.Cpu, 1.0, Sockets)],
+        };
+
+    /// <summary>
+    /// The core load on a server that keeps its history, whose metrics are scraped each second and whose studio is open, beside the
+    /// same server without any of it.
+    /// </summary>
+    private static IEnumerable<Workload> Watched() =>
+        from pipeline in (int[])[30, 1]
+        select new Workload($"watched-p{pipeline}", "watched", [s_millionKeys], new(s_setGet, 50, pipeline))
+        {
+            IsWatched = true,
+            Goals = [Most(Metric.Cpu, 1.03, Unwatched)],
         };
 
     /// <summary>

@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedisClone.Configuration;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Replication.Following;
 
 namespace RedisClone.Engine.Cluster.SlotMigration;
@@ -26,6 +27,17 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
 
     /// <summary>Whether keys of the slots may be added.</summary>
     public bool IsFilling => _isFilling;
+
+    /// <summary>How much of the snapshot is applied, or null if none is being applied. Any thread may read it.</summary>
+    public LongWork? Progress
+    {
+        get
+        {
+            long total = Volatile.Read(ref _snapshot), applied = Interlocked.Read(ref _applied);
+            return _isOver || total <= 0 || applied >= total ? null
+                : new LongWork(LongWork.Names[7], "Import of slots", true, applied, total, LongWork.Since(task.StartedAt));
+        }
+    }
 
     /// <summary>Whether a further attempt may succeed.</summary>
     public bool MayRetry { get; private set; } = true;

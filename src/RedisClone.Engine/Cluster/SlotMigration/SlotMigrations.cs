@@ -1,11 +1,12 @@
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Metrics;
 
 namespace RedisClone.Engine.Cluster.SlotMigration;
 
 /// <summary>
 /// The slot migrations of this node: at most one at a time, as the destination or as the source, and those that have ended. Except for
-/// <see cref="HoldsWrites"/> and <see cref="Flushed"/>, the caller holds the lock of the cluster.
+/// <see cref="HoldsWrites"/>, <see cref="Importing"/> and <see cref="Flushed"/>, the caller holds the lock of the cluster.
 /// </summary>
 internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
 {
@@ -26,6 +27,9 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
 
     /// <summary>Whether no write runs, because slots are about to change their owner.</summary>
     public bool HoldsWrites => Volatile.Read(ref _export) is { HoldsWrites: true };
+
+    /// <summary>How far the import of slots is, or null.</summary>
+    public LongWork? Importing => Volatile.Read(ref _import)?.Progress;
 
     /// <summary>Whether keys of a slot of another node are being added.</summary>
     public bool IsFilling(int slot) => _import is { IsFilling: true } && _importTask!.Slots.Contains(slot);

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Globalization;
 using System.Text;
 using RedisClone.Journal.Disk;
@@ -14,6 +15,7 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
     private const string MarkPrefix = "$EOF:";
     private const int MarkLength = 40;
 
+    private readonly long _started = Stopwatch.GetTimestamp();
     private long _bytesRead;
     private byte[]? _mark;
     private bool _hasEnded;
@@ -22,6 +24,8 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
     public long TotalBytes { get; private set; }
 
     public long BytesRead => Volatile.Read(ref _bytesRead);
+
+    public TimeSpan Taken => Stopwatch.GetElapsedTime(_started);
 
     long IDiskFile.Length => _mark is null ? TotalBytes : RdbReader.Endless;
 

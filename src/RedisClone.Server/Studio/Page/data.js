@@ -1,6 +1,6 @@
 // The journal, snapshots, the recovery of the last start, and replication.
 
-import { Table, bytes, card, choice, clock, count, el, empty, exact, facts, head, info, parts, percent, post, seconds, span, tag, tiles } from './kit.js';
+import { Table, bytes, card, choice, clock, el, empty, exact, facts, head, info, parts, percent, post, seconds, span, tag, tiles } from './kit.js';
 import { History, Plot, rangeChoice } from './plot.js';
 
 const ok = (state, good, bad) => state === 'ok' ? tag(good, 'good') : tag(bad, 'bad');
@@ -22,7 +22,7 @@ export const durability = {
     const view = {
       every: 1000,
       async refresh() {
-        const [of] = await Promise.all([info('persistence', 'journal'), history.load()]);
+        const [of] = await Promise.all([info('persistence', 'journal', 'progress'), history.load()]);
         const flushes = of.journal_flush_usec ? parts(of.journal_flush_usec) : {}, groups = of.journal_group_bytes ? parts(of.journal_group_bytes) : {};
         top.set('risk', of.aof_enabled ? bytes(of.journal_bytes_at_risk) : 'journal off', of.aof_enabled ? `${bytes(of.aof_buffer_length)} not written` : `${exact(of.rdb_changes_since_last_save)} changes since the last snapshot`);
         top.set('flush', seconds(flushes.p99 / 1e6), `${exact(of.journal_flushes ?? null)} flushes`);
@@ -45,19 +45,23 @@ export const durability = {
   },
 };
 
+const kinds = {
+  work_load: 'Loading', work_snapshot: 'Snapshot', work_rewrite: 'Rewrite of the journal', work_backup: 'Backup', work_copy_for_replicas: 'Copy for replicas',
+  work_copy_from_primary: 'Copy from the primary', work_slot_export: 'Export of slots', work_slot_import: 'Import of slots',
+};
+
 /** The long work that is running, each with its progress. */
 function work(of) {
   const rows = [];
-  const add = (title, done, total, taken) => {
-    const share = total > 0 ? done / total : 0, left = share > 0 ? taken / share - taken : -1;
-    const rate = taken > 0 ? `${count(done / taken)} a second, ` : '';
-    rows.push(el('h3', { text: title }), el('progress', { max: 1, value: share, 'aria-label': title }),
-      el('p', { text: `${percent(100 * share)}: ${exact(done)} of ${exact(total)}, ${rate}${left >= 0 ? 'about ' + span(left) + ' left' : 'time left unknown'}` }));
-  };
-  if (of.loading) add('Loading (bytes)', of.loading_loaded_bytes, of.loading_total_bytes, Date.now() / 1000 - of.loading_start_time);
-  if (of.rdb_bgsave_in_progress) add('Snapshot (keys)', of.current_save_keys_processed, of.current_save_keys_total, of.rdb_current_bgsave_time_sec);
-  if (of.aof_rewrite_in_progress) add('Rewrite of the journal (keys)', of.current_save_keys_processed, of.current_save_keys_total, of.aof_current_rewrite_time_sec);
-  return rows.length ? rows : [empty('No snapshot, rewrite or load is running.')];
+  for (const [name, title] of Object.entries(kinds)) {
+    const w = parts(of[name] ?? '');
+    if (!w.running) continue;
+    const amount = value => w.unit === 'bytes' ? bytes(value) : exact(value) + ' keys';
+    const left = w.seconds_left >= 0 ? `about ${span(w.seconds_left)} left` : 'time left unknown';
+    rows.push(el('h3', { text: title }), el('progress', { max: 1, value: w.total ? w.done / w.total : 0, 'aria-label': title }),
+      el('p', { text: (w.total ? `${percent(100 * w.done / w.total)}: ${amount(w.done)} of ${amount(w.total)}` : amount(w.done)) + `, ${amount(w.rate)} a second, ${left}` }));
+  }
+  return rows.length ? rows : [empty('No snapshot, rewrite, copy or load is running.')];
 }
 
 export const replication = {

@@ -1,6 +1,6 @@
 // Where memory goes: by part, by type, and the largest keys of a sample.
 
-import { ReplyError, Table, bytes, card, choice, count, el, empty, exact, facts, fields, head, percent, raw, run, setText, show, tiles } from './kit.js';
+import { ReplyError, Table, bytes, card, choice, count, el, empty, exact, facts, fields, head, parts, percent, raw, run, setText, show, tiles } from './kit.js';
 import { History, Plot, rangeChoice } from './plot.js';
 
 const slice = 100, most = 10000;
@@ -22,11 +22,17 @@ export default {
         { title: 'Bytes', num: true, show: p => bytes(p.size) }, { title: 'Share', num: true, show: p => percent(p.share) },
         { title: 'What it is', wide: true, show: p => p.what }],
     });
+    const buffers = new Table({
+      caption: 'Buffers by size', key: c => c.name, sort: [2, -1], none: 'No buffer.',
+      columns: [{ title: 'Size', num: true, by: c => c.size, show: c => c.size === Infinity ? 'whole pages' : bytes(c.size) },
+        { title: 'In use', num: true, by: c => c.used, show: c => exact(c.used) }, { title: 'Bytes', num: true, by: c => c.bytes, show: c => bytes(c.bytes) },
+        { title: 'Slack', num: true, by: c => c.slack, show: c => bytes(c.slack), help: 'Reserved for this size and not in use' }],
+    });
     const kernel = el('div'), doctor = el('p');
     const view = {
       every: 2000,
       async refresh() {
-        const [[text, advice]] = await Promise.all([run([['INFO', 'memory', 'process'], ['MEMORY', 'DOCTOR']]), history.load()]);
+        const [[text, advice]] = await Promise.all([run([['INFO', 'memory', 'process', 'buffers'], ['MEMORY', 'DOCTOR']]), history.load()]);
         if (text instanceof ReplyError) throw text;
         const of = fields(text);
         top.set('used', bytes(of.used_memory), `${bytes(of.used_memory_dataset)} of data`);
@@ -52,6 +58,10 @@ export default {
         kernel.replaceChildren(facts([
           ['Not backed by a file', bytes(of.rss_anonymous)], ['Of mapped files', bytes(of.rss_files)], ['In huge pages', bytes(of.rss_huge_pages)],
           ['Written by this process', bytes(of.rss_dirty)], ['In swap space', bytes(of.swapped)]]));
+        buffers.set(Object.entries(of).filter(([name]) => name.startsWith('buffers_')).map(([name, value]) => {
+          const size = Number(name.slice(8));
+          return { name, size: Number.isNaN(size) ? Infinity : size, ...parts(value) };
+        }));
         setText(doctor, advice instanceof ReplyError ? advice.message : advice);
       },
       close() { sample.stop(); },
@@ -60,7 +70,8 @@ export default {
     root.append(head('Memory', 'What fills it, and how much of it is data.', rangeChoice(history, choice, () => view.refresh())), top.root,
       el('div', { class: 'grid' }, plot.root, collector.root),
       card('Memory by part', stack, el('br'), table.root),
-      el('div', { class: 'grid' }, card('What the kernel counts', kernel), card('Advice', doctor)), sample.root);
+      el('div', { class: 'grid' }, card('What the kernel counts', kernel), card('Advice', doctor)),
+      card('Buffers by size', buffers.root), sample.root);
     return view;
   },
 };
