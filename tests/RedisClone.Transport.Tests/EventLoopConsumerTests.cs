@@ -115,7 +115,7 @@ public sealed class EventLoopConsumerTests(ITestOutputHelper output)
             int consumed = _random.Next(2) == 0 ? input.Count : _random.Next(input.Count + 1);
             _connection.Transport.Output.Write(input.AsSpan(0, consumed));
             _feature.Advance(consumed, consumed);
-            bool sent = _connection.Transport.Output.FlushAsync().IsCompleted;
+            bool sent = _connection.Transport.Output.FlushAsync().AsTask().IsCompleted;
             // Input that was not examined has no event.
             if (!sent || !_feature.TryAwaitInput()) _feature.CompleteRead();
         }

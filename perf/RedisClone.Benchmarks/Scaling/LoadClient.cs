@@ -40,6 +40,9 @@ internal sealed class LoadClient : IEventLoopFeature
 
     public long MostUnread { get; set; }
 
+    /// <summary>Has no effect: the pipe in memory completes its reads.</summary>
+    public IInputConsumer? Consumer { get; set; }
+
     public void Send()
     {
         IsPending = true;
@@ -60,6 +63,12 @@ internal sealed class LoadClient : IEventLoopFeature
         IsPending = !complete;
         return complete;
     }
+
+    public void Advance(int consumed, int examined) => throw new NotSupportedException();
+
+    public bool TryAwaitInput() => throw new NotSupportedException();
+
+    public void CompleteRead() => throw new NotSupportedException();
 
     public ValueTask<FlushResult> FlushHeldAsync(long position) => throw new NotSupportedException();
 
