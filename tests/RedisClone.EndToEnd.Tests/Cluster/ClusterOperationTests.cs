@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Cluster;
 
-/// <summary>What operators do with redis-cli --cluster, and replicas that move by themselves.</summary>
+/// <summary>What operators do with redis-cli --cluster.</summary>
 public sealed class ClusterOperationTests
 {
     private const int Keys = 200;
@@ -99,26 +99,6 @@ public sealed class ClusterOperationTests
         Directory.Delete(folder, recursive: true);
     }
 
-    /// <summary>A replica of a primary with two moves to a primary that has lost its only one, if the barrier allows it.</summary>
-    [Fact]
-    public void AReplicaMovesToAnOrphan()
-    {
-        using var cluster = new ClusterOfNodes("ooooooo", replicas: 1, "--cluster-migration-barrier", "2");
-        ServerProcess[] primaries = cluster.Primaries;
-        ServerProcess orphan = primaries.First(primary => ReplicasOf(primary) == 1);
-        cluster.Nodes.First(node => ClusterOfNodes.IsReplica(node) && PrimaryPortOf(node) == orphan.Port).Kill();
-        ServerProcess rich = primaries.First(primary => ReplicasOf(primary) == 2);
-        FollowingTests.Until(
-            () => ClusterOfNodes.Call(rich, "CLUSTER", "NODES").Text!.Contains("slave,fail ", StringComparison.Ordinal), "the failure is not noticed", rich);
-        // An orphan waits for five seconds.
-        Thread.Sleep(7000);
-        Assert.Equal(2, ReplicasOf(rich));
-        foreach (ServerProcess node in cluster.Nodes.Where(static node => !node.HasExited))
-            ClusterOfNodes.Call(node, "CONFIG", "SET", "cluster-migration-barrier", "1");
-        FollowingTests.Until(() => ReplicasOf(rich) == 1 && ReplicasOf(orphan) == 1, "no replica moves", rich);
-        orphan.AssertWell();
-    }
-
     private static string At(ServerProcess node) => $"127.0.0.1:{node.Port}";
 
     private static void AssertNoError(string output) => Assert.False(output.Contains("[ERR]", StringComparison.Ordinal), output);
@@ -133,11 +113,6 @@ public sealed class ClusterOperationTests
         string name = ClusterOfNodes.NameOf(node);
         return ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!.Where(range => range[2][2].Text == name).Sum(static range => range[1].Integer - range[0].Integer + 1);
     }
-
-    private static long ReplicasOf(ServerProcess primary) =>
-        ClusterOfNodes.Call(primary, "ROLE").Items![2].Items!.Length;
-
-    private static long PrimaryPortOf(ServerProcess replica) => ClusterOfNodes.Call(replica, "ROLE")[2].Integer;
 
     private static string[] KeysOf(ServerProcess node) => [.. ClusterOfNodes.Call(node, "KEYS", "*").Items!.Select(static key => key.Text!)];
 

@@ -22,7 +22,7 @@ internal sealed class BusFaults : IDisposable
         var proxy = new TcpListener(IPAddress.Loopback, Ports.Free());
         proxy.Start();
         _proxies.Add(proxy);
-        _ = AcceptAsync(proxy, busPort);
+        _ = AcceptAsync(proxy, new Target(busPort));
         return ((IPEndPoint)proxy.LocalEndpoint).Port;
     }
 
@@ -54,14 +54,14 @@ internal sealed class BusFaults : IDisposable
 
     private bool IsCut(Link link) => link.Caller is { } caller && link.Called is { } called && (_isCut(caller, called) || _isCut(called, caller));
 
-    private async Task AcceptAsync(TcpListener proxy, int busPort)
+    private async Task AcceptAsync(TcpListener proxy, Target target)
     {
         while (!_ended)
         {
             try
             {
                 TcpClient near = await proxy.AcceptTcpClientAsync();
-                _ = ServeAsync(near, busPort);
+                _ = ServeAsync(near, target);
             }
             catch (Exception e) when (e is SocketException or ObjectDisposedException or InvalidOperationException)
             {
@@ -70,13 +70,13 @@ internal sealed class BusFaults : IDisposable
         }
     }
 
-    private async Task ServeAsync(TcpClient near, int busPort)
+    private async Task ServeAsync(TcpClient near, Target target)
     {
-        var link = new Link(near, new TcpClient());
+        var link = new Link(near, new TcpClient(), target);
         lock (_links) _links.Add(link);
         try
         {
-            await link.Far.ConnectAsync(IPAddress.Loopback, busPort);
+            await link.Far.ConnectAsync(IPAddress.Loopback, target.Port);
             await Task.WhenAny(PumpAsync(link, fromCaller: true), PumpAsync(link, fromCaller: false));
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
@@ -110,8 +110,16 @@ internal sealed class BusFaults : IDisposable
     private bool IsHeld(Link link, bool fromCaller) => !_ended && link.Caller is { } caller && link.Called is { } called
         && (fromCaller ? _isHeld(caller, called) : _isHeld(called, caller));
 
-    /// <summary>A connection of one node to another one. Its first message in each direction names the node that sends it.</summary>
-    private sealed class Link(TcpClient near, TcpClient far)
+    /// <summary>The node behind a proxy. Its first answer names it.</summary>
+    private sealed class Target(int port)
+    {
+        public int Port => port;
+
+        public string? Name { get; set; }
+    }
+
+    /// <summary>A connection of one node to another one. The first message names the node that connects.</summary>
+    private sealed class Link(TcpClient near, TcpClient far, Target target)
     {
         private const int NameAt = 40, NameLength = 40;
 
@@ -121,14 +129,14 @@ internal sealed class BusFaults : IDisposable
 
         public string? Caller { get; private set; }
 
-        public string? Called { get; private set; }
+        public string? Called => target.Name;
 
         public void Note(ReadOnlySpan<byte> message, bool fromCaller)
         {
             if (message.Length < NameAt + NameLength || (fromCaller ? Caller : Called) is not null) return;
             string name = Encoding.ASCII.GetString(message.Slice(NameAt, NameLength));
             if (fromCaller) Caller = name;
-            else Called = name;
+            else target.Name = name;
         }
 
         public void Close()
