@@ -36,9 +36,9 @@ internal sealed partial class ConfigTable
         Bool("cluster-slot-stats-enabled", false, static c => ref c.ClusterSlotStatsEnabled, "Count the use of each slot for CLUSTER SLOT-STATS."),
         Int("cluster-compatibility-sample-ratio", 0, 0, 100,
             "Percentage of commands checked for compatibility with a cluster.", flags: TunesNothing),
-        Bytes("cluster-slot-migration-handoff-max-lag-bytes", 1048576, 0,
-            "Maximum lag of the new node when a slot is handed over.", TunesNothing),
-        Long("cluster-slot-migration-write-pause-timeout", 10000, 0,
-            "Milliseconds that writes may pause during the handover.", TunesNothing),
+        Bytes("cluster-slot-migration-handoff-max-lag-bytes", 1048576, 0, static c => ref c.ClusterSlotMigrationHandoffMaxLagBytes,
+            "Bytes that the new node of migrating slots may still lack when writes pause."),
+        Long("cluster-slot-migration-write-pause-timeout", 10000, 0, static c => ref c.ClusterSlotMigrationWritePauseTimeout,
+            "Milliseconds that all writes may pause while slots change their node."),
     ];
 }

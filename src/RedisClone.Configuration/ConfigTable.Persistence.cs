@@ -22,9 +22,9 @@ internal sealed partial class ConfigTable
         Int("key-load-delay", 0, int.MinValue, int.MaxValue, static c => ref c.KeyLoadDelay,
             "Microseconds to wait at each key while loading, for tests.", flags: Hidden),
         new NumberParameter<long>("loading-process-events-interval-bytes", 2097152, 1024, int.MaxValue,
-            Unread.Field<long>("loading-process-events-interval-bytes"),
-            "Bytes loaded before clients are served; here clients do not wait for loading.",
-            null, Hidden | TunesNothing, NumberForm.Plain),
+            static c => ref c.LoadingProcessEventsIntervalBytes,
+            "Bytes of a primary's snapshot up to which clients wait for its load. They get LOADING during a longer one.",
+            null, Hidden, NumberForm.Plain),
     ];
 
     private static Parameter[] Journal() =>

@@ -109,6 +109,7 @@ internal sealed class ServerConfig
     public bool StopWritesOnBgsaveError;
     public int RdbKeySaveDelay;
     public int KeyLoadDelay;
+    public long LoadingProcessEventsIntervalBytes;
     public bool AppendOnly;
     public string AppendFilename = "";
     public string AppendDirname = "";
@@ -179,6 +180,8 @@ internal sealed class ServerConfig
     public bool ClusterAllowPubSubShardWhenDown;
     public bool ClusterSlotStatsEnabled;
     public long ClusterLinkSendbufLimit;
+    public long ClusterSlotMigrationHandoffMaxLagBytes;
+    public long ClusterSlotMigrationWritePauseTimeout;
     public string ClusterAnnounceIp = "";
     public int ClusterAnnouncePort;
     public int ClusterAnnounceTlsPort;

@@ -218,7 +218,7 @@ internal sealed class ShutdownParameter(string name, Field<ShutdownOptions> fiel
     }
 }
 
-/// <summary>replicaof: host and port, or "no one".</summary>
+/// <summary>replicaof: host and port, or "no one". In a cluster, nodes.conf has the role, and a file with replicaof is refused.</summary>
 internal sealed class ReplicaOfParameter(string name, Field<ReplicaOf?> field, string doc, string alias, ParameterFlags flags)
     : Parameter<ReplicaOf?>(name, null, field, doc, alias, flags)
 {
@@ -227,7 +227,7 @@ internal sealed class ReplicaOfParameter(string name, Field<ReplicaOf?> field, s
     public override string Values => "host and port, or \"no one\"";
 
     public override IEnumerable<RewriteLine> RewriteLines(ServerConfig config) =>
-        Value(config) is null ? [] : [new RewriteLine($"{Name} {GetText(config)}", Forced: true)];
+        Value(config) is null || config.ClusterEnabled ? [] : [new RewriteLine($"{Name} {GetText(config)}", Forced: true)];
 
     protected override string Format(ReplicaOf? value) => value is null ? "" : FormattableString.Invariant($"{value.Host} {value.Port}");
 

@@ -9,6 +9,12 @@ internal sealed class DebugSwitches
     /// <summary>Whether background work runs.</summary>
     public bool BackgroundWork { get; set; } = true;
 
+    /// <summary>The type of messages of the cluster bus that this node ignores; -1 for none.</summary>
+    public long IgnoredBusMessages { get; set; } = -1;
+
+    /// <summary>Until when this node neither reads from the bus nor does its periodic work, in Unix milliseconds.</summary>
+    public long BusSleepsUntil { get; set; }
+
     /// <summary>Whether scripts may call commands that are denied to scripts.</summary>
     public bool ScriptsMayCallAll { get; set; }
 

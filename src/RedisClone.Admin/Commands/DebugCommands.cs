@@ -1,6 +1,7 @@
 using System.Buffers.Text;
 using System.Globalization;
 using System.Text;
+using RedisClone.Admin.Commands.Cluster;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
@@ -33,11 +34,13 @@ internal static class DebugCommands
         new("AOF-FLUSH-SLEEP", 1, 1, "microseconds", "Makes the journal wait before each write.", SleepBeforeWrites),
         new("CHANGE-REPL-ID", 0, 0, "", "Changes the replication ID.", ChangeReplicationId),
         new("CLIENT-EVICTION", 0, 0, "", "Shows the memory of clients.", ClientEviction),
+        new("CLUSTERLINK", 3, 3, "KILL <TO | FROM | ALL> node-id", "Closes the links of the bus to a node, from it, or both.", ClusterDebug.EndLinks),
         new("CONFIG-REWRITE-FORCE-ALL",
             0, 0, "", "Writes all parameters to the configuration file, including defaults.", RewriteAll),
         new("DICT-RESIZING", 1, 1, "<0 | 1>", "Accepted, without effect: indexes grow one bucket at a time.", Accept),
         new("DIGEST", 0, 0, "", "Shows a digest of all data.", Digest),
         new("DIGEST-VALUE", 0, int.MaxValue, "key [key ...]", "Shows a digest of each value.", DigestValue),
+        new("DROP-CLUSTER-PACKET-FILTER", 1, 1, "packet-type", "Ignores messages of the bus of this type; -1 for none.", ClusterDebug.IgnoreMessages),
         new("ERROR", 1, 1, "string", "Returns this error.", Error),
         new("HTSTATS", 1, 2, "dbid [full]", "Shows statistics of a database's indexes.", IndexStatistics),
         new("HTSTATS-KEY", 1, 2, "key [full]", "Shows statistics of the index of a value.", ValueIndexStatistics),
@@ -65,7 +68,7 @@ internal static class DebugCommands
             1, 1, "<0 | 1>", "Allows scripts to call commands that are forbidden in scripts.", SetDisableDenyScripts),
         new("SET-SKIP-CHECKSUM-VALIDATION",
             1, 1, "<0 | 1>", "Allows RESTORE of payloads with a wrong checksum.", SetSkipChecksum),
-        new("SLEEP", 1, 1, "seconds", "Stops all commands on data for some seconds.", Sleep),
+        new("SLEEP", 1, 1, "seconds", "Stops all commands on data, and the bus of a cluster, for some seconds.", Sleep),
         new("STRINGMATCH-LEN", 2, 2, "pattern string", "Returns whether a pattern matches a string.", StringMatch),
     ];
 
@@ -336,6 +339,7 @@ internal static class DebugCommands
         TimeSpan time = seconds is > 0 and < int.MaxValue / 1000 ? TimeSpan.FromSeconds(seconds) : TimeSpan.Zero;
         // The pause also delays commands that need no shard.
         if (!c.Server.Pause.IsOn) c.Server.Pause.Begin(ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds, PauseMode.All);
+        c.Server.Debug.BusSleepsUntil = ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds;
         Thread.Sleep(time);
         c.Reply.Ok();
     }

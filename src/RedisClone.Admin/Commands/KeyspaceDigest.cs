@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Security.Cryptography;
 using RedisClone.Engine;
+using RedisClone.Engine.Cluster.Redirects;
 using RedisClone.Engine.Durability;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
@@ -23,7 +24,7 @@ internal static class KeyspaceDigest
 {
     public const int Length = 20;
 
-    /// <summary>The digest of all databases. It is all zeros if there are no keys. The caller holds all shards.</summary>
+    /// <summary>The digest of all keys that clients see. It is all zeros if there are none. The caller holds all shards.</summary>
     public static byte[] OfAll(ServerCore server)
     {
         byte[] sum = new byte[Length];
@@ -33,7 +34,7 @@ internal static class KeyspaceDigest
             for (int database = 0; database < store.DatabaseCount; database++)
             {
                 if (store.ExistingDatabase(database) is not { } keyspace) continue;
-                var visitor = new KeyVisitor(keyspace, database, sum);
+                var visitor = new KeyVisitor(keyspace, database, server.Cluster?.Served, sum);
                 ulong cursor = 0;
                 do cursor = keyspace.Scan(cursor, ref visitor);
                 while (cursor != 0);
@@ -176,13 +177,14 @@ internal static class KeyspaceDigest
         hash.GetHashAndReset(digest);
     }
 
-    private readonly ref struct KeyVisitor(Keyspace keyspace, int database, Span<byte> sum) : IScanVisitor
+    private readonly ref struct KeyVisitor(Keyspace keyspace, int database, ServedSlots? slots, Span<byte> sum) : IScanVisitor
     {
         private readonly Span<byte> _sum = sum;
 
         public void Visit(uint handle)
         {
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
+            if (slots is not null && slots.IsForeign(KeySlot.Of(key))) return;
             Span<byte> value = stackalloc byte[Length], number = stackalloc byte[sizeof(int)];
             value.Clear();
             AddValue(keyspace.Find(key, keyspace.Store.HashOf(key)), value);

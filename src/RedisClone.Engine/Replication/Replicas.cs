@@ -53,6 +53,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>The number of replicas that have the stream up to an offset on their disk.</summary>
     public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= offset);
 
+    /// <summary>Whether every replica that follows the stream has processed it up to an offset.</summary>
+    public bool HaveAll(long offset) => _all.All(replica => replica is not { State: ReplicaState.Follows, IsModern: true } || replica.Acknowledged >= offset);
+
     /// <summary>The number of replicas that follow the stream and have not acknowledged all of it.</summary>
     public int CountBehind()
     {
@@ -180,9 +183,15 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void WakeWhen(Func<bool> isMet, Waiter waiter)
     {
         lock (_waiters) _waiters.Add((isMet, waiter));
+        AskForOffsets();
+        WakeWaiters();
+    }
+
+    /// <summary>Asks the replicas to acknowledge their offset at once.</summary>
+    public void AskForOffsets()
+    {
         // During a failover or a shutdown, the replicas must reach the end of the stream.
         if (!server.Role.IsReplica && !server.Pause.HoldsWrites) Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
-        WakeWaiters();
     }
 
     public void Acknowledged(Replica replica, long processed, long flushed)

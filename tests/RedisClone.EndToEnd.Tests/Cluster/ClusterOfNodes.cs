@@ -16,11 +16,20 @@ internal sealed class ClusterOfNodes : IDisposable
     /// <param name="replicas">The replicas of each primary.</param>
     /// <param name="more">Further arguments of each node.</param>
     public ClusterOfNodes(string kinds, int replicas, params string[] more)
+        : this(kinds, replicas, faults: null, more)
+    {
+    }
+
+    /// <inheritdoc cref="ClusterOfNodes(string, int, string[])"/>
+    /// <param name="faults">The network between the nodes, or null for the usual one.</param>
+    public ClusterOfNodes(string kinds, int replicas, BusFaults? faults, params string[] more)
     {
         foreach (char kind in kinds)
         {
             string folder = Directory.CreateDirectory(Path.Combine(_folder, $"{_nodes.Count}")).FullName;
-            _starts.Add((kind, ["--port", $"{Ports.Free()}", "--cluster-port", $"{Ports.Free()}", "--dir", folder, .. more]));
+            int busPort = Ports.Free();
+            string[] announced = faults is null ? [] : ["--cluster-announce-bus-port", $"{faults.Proxy(busPort)}"];
+            _starts.Add((kind, ["--port", $"{Ports.Free()}", "--cluster-port", $"{busPort}", "--dir", folder, .. announced, .. more]));
             _nodes.Add(Start(kind, _starts[^1].Arguments));
         }
         string[] addresses = [.. _nodes.Select(node => $"127.0.0.1:{node.Port}")];
@@ -93,10 +102,13 @@ internal sealed class ClusterOfNodes : IDisposable
         }
     }
 
+    /// <summary>Runs redis-cli, answers its questions with yes, and returns its output.</summary>
     public static string Cli(params string[] arguments)
     {
-        var start = new ProcessStartInfo("redis-cli", arguments) { RedirectStandardOutput = true, RedirectStandardError = true };
+        var start = new ProcessStartInfo("redis-cli", arguments) { RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true };
         using Process cli = InstalledProgram.Start(start, "redis-cli");
+        cli.StandardInput.Write("yes\nyes\nyes\n");
+        cli.StandardInput.Close();
         Task<string> error = cli.StandardError.ReadToEndAsync();
         string output = cli.StandardOutput.ReadToEnd() + error.Result;
         cli.WaitForExit();

@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using RedisClone.EndToEnd.Tests.Replication;
 using RedisClone.EndToEnd.Tests.Support;
 
@@ -188,6 +189,9 @@ public sealed class RedirectionTests
         FollowingTests.Until(
             () => ClusterOfNodes.Call(owner, "INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "not blocked", owner);
         string name = ClusterOfNodes.NameOf(target);
+        // As in redis-server, the client waits on while the slot moves.
+        Assert.Equal("OK", ClusterOfNodes.Call(owner, "CLUSTER", "SETSLOT", "0", "MIGRATING", name).Text);
+        Assert.False(blocked.Socket.Poll(200_000, SelectMode.SelectRead));
         Assert.Equal("OK", ClusterOfNodes.Call(owner, "CLUSTER", "SETSLOT", "0", "NODE", name).Text);
         at.Expect($"-MOVED 0 127.0.0.1:{target.Port}", "EXEC");
         Assert.Equal($"MOVED 0 127.0.0.1:{target.Port}", blocked.Read().Text);

@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Engine.Cluster;
+using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.SlotMigration;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
@@ -106,15 +107,54 @@ public sealed class SlotMigrationTests
         Assert.Contains("failed", _host.Run("CLUSTER MIGRATION STATUS ALL"), StringComparison.Ordinal);
     }
 
+    /// <summary>Only replicas are told of slots that were taken over, until they know them or do not answer for too long.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void ReplicasAreToldFirst(bool answers)
+    {
+        var replica = new ClusterNode(NodeId.New(), NodeFlags.Replica, 0);
+        State.Add(replica);
+        ClusterState.Attach(replica, State.Myself);
+        ClusterBus bus = Cluster.Bus;
+        replica.Link = new BusLink(bus, replica, 0);
+        _other.Link = new BusLink(bus, _other, 0);
+        SlotAnnouncement announcement = Cluster.Migrations.Announcement;
+        announcement.Begin(SetOf(MovedSlot));
+        Assert.True(Tells(replica.Link));
+        Assert.False(Tells(_other.Link));
+        Assert.Contains("WAIT", _host.Run("CLUSTER SLOTSTREAM OUTCOME 1 0 3"), StringComparison.Ordinal);
+        if (answers)
+        {
+            announcement.NoteKnown(replica, new byte[SlotSet.Length]);
+            Assert.False(Tells(_other.Link));
+            announcement.NoteKnown(replica, State.Myself.Slots.Bytes);
+        }
+        else
+        {
+            announcement.Tend();
+            Assert.False(Tells(_other.Link));
+            replica.Flags |= NodeFlags.PossiblyFailed;
+            announcement.Tend();
+        }
+        Assert.True(Tells(_other.Link));
+        Assert.Contains("TAKEN", _host.Run("CLUSTER SLOTSTREAM OUTCOME 1 0 3"), StringComparison.Ordinal);
+
+        bool Tells(BusLink link) => SlotSet.Contains(bus.Messages.Ping(MessageType.Ping, link).AsSpan(MessageLayout.Slots), MovedSlot);
+    }
+
     [Fact]
     public void KeysOfSlotsOfOtherNodesAreHidden()
     {
-        Assert.Contains("OK", _host.Run($"SET {MovedKey} 1 EX 1"), StringComparison.Ordinal);
         Assert.Contains("OK", _host.Run($"SET {KeptKey} 1"), StringComparison.Ordinal);
+        string digest = _host.Run("DEBUG DIGEST");
+        Assert.Contains("OK", _host.Run($"SET {MovedKey} 1 EX 1"), StringComparison.Ordinal);
+        Assert.NotEqual(digest, _host.Run("DEBUG DIGEST"));
         Assert.Contains("2", _host.Run("DBSIZE"), StringComparison.Ordinal);
         State.Assign(MovedSlot, _other);
         Publish();
         Assert.Contains("1", _host.Run("DBSIZE"), StringComparison.Ordinal);
+        Assert.Equal(digest, _host.Run("DEBUG DIGEST"));
         Assert.DoesNotContain(MovedKey, _host.Run("KEYS *"), StringComparison.Ordinal);
         Assert.DoesNotContain(MovedKey, _host.Run("SCAN 0 COUNT 100"), StringComparison.Ordinal);
         for (int i = 0; i < 20; i++) Assert.DoesNotContain(MovedKey, _host.Run("RANDOMKEY"), StringComparison.Ordinal);

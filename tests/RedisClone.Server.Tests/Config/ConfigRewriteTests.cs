@@ -117,4 +117,16 @@ public sealed class ConfigRewriteTests : IDisposable
         File.WriteAllText(ConfigFile, text);
         return new ConfigTable(ServerConfig.Load([ConfigFile], new Dictionary<string, string>()).Config!);
     }
+
+    /// <summary>In a cluster, nodes.conf has the role, and a start with replicaof is refused.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void TheRoleInAClusterIsNotWritten(bool isCluster)
+    {
+        var config = new ServerConfig();
+        _ = new ConfigTable(config);
+        (config.ClusterEnabled, config.ReplicaOf) = (isCluster, new ReplicaOf("127.0.0.1", 6379));
+        Assert.Equal(!isCluster, ConfigRewriter.Rewrite("", config, describeUsers: null, everything: false).Contains("replicaof", StringComparison.Ordinal));
+    }
 }

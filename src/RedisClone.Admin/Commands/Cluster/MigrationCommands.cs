@@ -105,7 +105,8 @@ internal static class MigrationCommands
     {
         if (c.Args.Count < 6) c.Fail(Errors.WrongArity(c.Row.FullName));
         if (c.Failed || SlotCommands.RangesFrom(ref c, 4) is not { } slots) return;
-        string answer = cluster.Migrations.Outcome(c.Text(3), slots) is { } epoch ? $"TAKEN {epoch}" : "NONE";
+        ulong? epoch = cluster.Migrations.Outcome(c.Text(3), slots, out bool isKnown);
+        string answer = !isKnown ? "WAIT" : epoch is not null ? $"TAKEN {epoch}" : "NONE";
         c.Reply.SimpleString(Encoding.ASCII.GetBytes(answer));
     }
 }

@@ -103,6 +103,7 @@ internal sealed class BusLink(ClusterBus bus, ClusterNode? node, long now) : IMe
             int read = await input.ReadAsync(_buffer.AsMemory(_filled), _end.Token).ConfigureAwait(false);
             if (read == 0) return;
             _filled += read;
+            await bus.AwaitWakingAsync(_end.Token).ConfigureAwait(false);
             if (!TakeMessages()) return;
         }
     }

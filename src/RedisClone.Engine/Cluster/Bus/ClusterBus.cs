@@ -1,3 +1,4 @@
+using RedisClone.Engine.Cluster.Health;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 
@@ -39,6 +40,14 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
 
     public long LongestMessage(bool isKnown) =>
         isKnown ? MessageLayout.Header + MessageLayout.PublishLengths + 2 * server.Config.ProtoMaxBulkLen : LongestFromStranger;
+
+    /// <summary>Whether DEBUG SLEEP stops this node: other nodes must take it for failed, as they do with redis-server.</summary>
+    public bool IsAsleep => server.Debug.BusSleepsUntil > ServerCore.UnixMilliseconds();
+
+    public async ValueTask AwaitWakingAsync(CancellationToken end)
+    {
+        while (IsAsleep) await Task.Delay(ClusterCron.Period, end).ConfigureAwait(false);
+    }
 
     /// <summary>Serves a connection of another node until it ends.</summary>
     public async Task AcceptAsync(IBusConnection connection)
@@ -83,6 +92,7 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
             return link.Node is not null;
         }
         Interlocked.Increment(ref _received[(int)message.Type]);
+        if ((long)message.Type == server.Debug.IgnoredBusMessages) return true;
         if (message.Type is MessageType.Publish or MessageType.PublishShard)
         {
             _receiver.TakePublished(link, message);
@@ -109,6 +119,15 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
     {
         if (!link.IsInbound && type == MessageType.Ping && link.Node is { } node) node.PingSent = ServerCore.UnixMilliseconds();
         Send(link, type, Messages.Ping(type, link));
+    }
+
+    /// <summary>Sends a ping, or MEET. The time of an unanswered ping stays, so that failures are still detected.</summary>
+    public void PingAgain(BusLink link, MessageType type)
+    {
+        ClusterNode node = link.Node!;
+        long unanswered = node.PingSent;
+        SendPing(link, type);
+        if (unanswered > 0) node.PingSent = unanswered;
     }
 
     public void Broadcast(MessageType type, byte[] message)
@@ -200,13 +219,11 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
         }
     }
 
-    /// <summary>Sends the first message of a new link. The time of an unanswered ping stays, so that failures are still detected.</summary>
+    /// <summary>Sends the first message of a new link.</summary>
     private void Greet(BusLink link)
     {
         ClusterNode node = link.Node!;
-        long unanswered = node.PingSent;
-        SendPing(link, node.Has(NodeFlags.Meet) ? MessageType.Meet : MessageType.Ping);
-        if (unanswered > 0) node.PingSent = unanswered;
+        PingAgain(link, node.Has(NodeFlags.Meet) ? MessageType.Meet : MessageType.Ping);
         node.Flags &= ~NodeFlags.Meet;
     }
 }

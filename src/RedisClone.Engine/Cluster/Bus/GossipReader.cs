@@ -36,11 +36,12 @@ internal sealed class GossipReader(ServerCore server, ClusterMember cluster)
         {
             if (!fails)
             {
-                node.RemoveFailureReport(sender);
+                if (node.RemoveFailureReport(sender)) server.Log.LogDebug("Node {Sender} reported node {Node} is back online.", sender.Label, node.Label);
             }
             else
             {
-                node.AddFailureReport(sender, now);
+                if (node.AddFailureReport(sender, now))
+                    server.Log.LogDebug("Node {Sender} reported node {Node} as not reachable.", sender.Label, node.Label);
                 cluster.Failures.ConfirmIfPossible(node, now);
             }
         }

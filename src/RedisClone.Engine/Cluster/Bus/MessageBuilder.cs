@@ -56,6 +56,7 @@ internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
         List<ClusterNode> rows = ChooseRows(link.Node);
         byte[] extensions = Extensions(link, out int count);
         byte[] message = New(type, rows.Count * GossipLength + extensions.Length);
+        if (State.Unannounced is { } hidden && link.Node?.Primary != State.Myself) hidden.RemoveFrom(message.AsSpan(MessageLayout.Slots, SlotSet.Length));
         Number(message, Count, rows.Count);
         for (int i = 0; i < rows.Count; i++) PutRow(message.AsSpan(Header + i * GossipLength, GossipLength), rows[i]);
         extensions.CopyTo(message.AsSpan(Header + rows.Count * GossipLength));

@@ -104,6 +104,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         if (!link.IsInbound && message.Type == MessageType.Pong) NoteAnswer(link.Node!, now);
         if (sender is null) return true;
         NoteRole(sender, message);
+        if (sender.Primary == Myself) cluster.Migrations.Announcement.NoteKnown(sender, message.Slots);
         ClusterNode? leader = sender.IsPrimary ? sender : sender.Primary;
         bool differs = leader is not null && !leader.Slots.Bytes.SequenceEqual(message.Slots);
         if (differs && sender.IsPrimary) cluster.Claims.Take(sender, message.ConfigEpoch, message.Slots);
@@ -228,7 +229,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
     private void TakeFail(ClusterNode sender, in BusMessage message, long now)
     {
         if (State.Find(BusMessage.Text(message.Data)) is not { } failing || failing.Has(NodeFlags.Failed | NodeFlags.Myself)) return;
-        server.Log.LogInformation("FAIL message received from {Sender} about {Node}", sender.Name, failing.Name);
+        server.Log.LogInformation("FAIL message received from {Sender} about {Node}", sender.Label, failing.Label);
         failing.Flags = failing.Flags & ~NodeFlags.PossiblyFailed | NodeFlags.Failed;
         failing.FailedAt = now;
         State.Later(Pending.Save | Pending.Health);
@@ -257,7 +258,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         node.BusPort = message.BusPort;
         node.Flags &= ~NodeFlags.NoAddress;
         node.Link?.Close();
-        server.Log.LogWarning("Address updated for node {Node}, now {Ip}:{Port}", node.Name, node.Ip, node.Port);
+        server.Log.LogWarning("Address updated for node {Node}, now {Ip}:{Port}", node.Label, node.Ip, node.Port);
         return true;
     }
 

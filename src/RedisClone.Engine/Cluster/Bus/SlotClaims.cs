@@ -43,12 +43,12 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
         bool mayMove = server.Config.ClusterAllowReplicaMigration || SlotSet.CountOf(slots) == lost;
         if (isReplaced && leader!.Slots.Count == 0 && mayMove)
         {
-            server.Log.LogInformation("Configuration change detected. Reconfiguring myself as a replica of {Node}", claimant.Name);
+            server.Log.LogInformation("Configuration change detected. Reconfiguring myself as a replica of {Node}", claimant.Label);
             cluster.Follow(claimant);
         }
         else if (myself.Primary?.Primary is { } top && top != myself)
         {
-            server.Log.LogInformation("I'm a sub-replica! Reconfiguring myself from {Former} to {Node}", myself.Primary.Name, top.Name);
+            server.Log.LogInformation("I'm a sub-replica! Reconfiguring myself from {Former} to {Node}", myself.Primary.Label, top.Label);
             cluster.Follow(top);
         }
         else if (lostOfMine.Count > 0)

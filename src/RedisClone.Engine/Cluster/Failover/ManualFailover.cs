@@ -44,7 +44,7 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
     public void BeginFor(ClusterNode replica, BusLink link, long now)
     {
         Reset();
-        server.Log.LogWarning("Manual failover requested by replica {Node}.", replica.Name);
+        server.Log.LogWarning("Manual failover requested by replica {Node}.", replica.Label);
         _endsAt = now + Timeout;
         _successor = replica;
         cluster.Migrations.Cancel(id: null, "Cancelled because a failover began");

@@ -30,7 +30,7 @@ internal sealed class ReplicaMigration(ServerCore server, ClusterMember cluster)
         string first = primaries.Where(node => node.WorkingReplicas == most).SelectMany(static node => node.Replicas)
             .Where(static replica => !replica.IsFailed).Select(static replica => replica.Name).Min(StringComparer.Ordinal)!;
         if (first != state.Myself.Name || now - target.OrphanedSince <= Patience) return;
-        server.Log.LogInformation("Migrating to orphaned master {Node}", target.Name);
+        server.Log.LogInformation("Migrating to orphaned master {Node}", target.Label);
         cluster.Follow(target);
     }
 }

@@ -16,7 +16,7 @@ internal sealed class Votes(ServerCore server, ClusterMember cluster)
         if (!state.Myself.IsPrimary || state.Myself.Slots.Count == 0) return;
         if (Objection(state, candidate, request, now) is { } objection)
         {
-            server.Log.LogWarning("Failover auth denied to {Node}: {Reason}", candidate.Name, objection);
+            server.Log.LogWarning("Failover auth denied to {Node}: {Reason}", candidate.Label, objection);
             return;
         }
         state.LastVoteEpoch = state.CurrentEpoch;
@@ -25,7 +25,7 @@ internal sealed class Votes(ServerCore server, ClusterMember cluster)
         state.Later(Pending.Save | Pending.Flush);
         cluster.Finish();
         cluster.Bus.Send(candidate.Link, MessageType.AuthAck, cluster.Bus.Messages.Plain(MessageType.AuthAck));
-        server.Log.LogInformation("Failover auth granted to {Node} for epoch {Epoch}", candidate.Name, state.CurrentEpoch);
+        server.Log.LogInformation("Failover auth granted to {Node} for epoch {Epoch}", candidate.Label, state.CurrentEpoch);
     }
 
     private string? Objection(ClusterState state, ClusterNode candidate, in BusMessage request, long now)

@@ -18,7 +18,7 @@ internal sealed class FailureReports(ServerCore server, ClusterMember cluster)
         ClusterState state = cluster.State;
         int reports = node.CountFailureReports(now, Validity) + (state.Myself.IsPrimary ? 1 : 0);
         if (reports < state.Quorum) return;
-        server.Log.LogInformation("Marking node {Node} as failing (quorum reached).", node.Name);
+        server.Log.LogInformation("Marking node {Node} as failing (quorum reached).", node.Label);
         node.Flags = node.Flags & ~NodeFlags.PossiblyFailed | NodeFlags.Failed;
         node.FailedAt = now;
         cluster.Bus.Broadcast(MessageType.Fail, cluster.Bus.Messages.Fail(node));
@@ -32,7 +32,7 @@ internal sealed class FailureReports(ServerCore server, ClusterMember cluster)
     {
         bool mayReturn = node.IsReplica || node.Slots.Count == 0 || now - node.FailedAt > server.Config.ClusterNodeTimeout * UndoTimeouts;
         if (!mayReturn) return;
-        server.Log.LogInformation("Clear FAIL state for node {Node}: it is reachable again.", node.Name);
+        server.Log.LogInformation("Clear FAIL state for node {Node}: it is reachable again.", node.Label);
         node.Flags &= ~NodeFlags.Failed;
         cluster.State.Later(Pending.Save | Pending.Health);
     }

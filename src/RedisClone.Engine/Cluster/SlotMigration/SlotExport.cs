@@ -19,12 +19,6 @@ namespace RedisClone.Engine.Cluster.SlotMigration;
 /// </remarks>
 internal sealed class SlotExport : ISnapshotJob
 {
-    /// <summary>The bytes that the destination may still lack when writes pause.</summary>
-    private const long MostLag = 1 << 20;
-
-    /// <summary>The longest pause of all writes, in milliseconds.</summary>
-    private const long LongestPause = 10_000;
-
     private const long SignInterval = 1000;
     private static readonly TimeSpan AskInterval = TimeSpan.FromMilliseconds(200);
 
@@ -52,7 +46,12 @@ internal sealed class SlotExport : ISnapshotJob
 
     private string Path => _server.Snapshots.TemporaryPath(Snapshots.ForSlots);
 
+    private bool IsNearEnd => _feed.Stream.Offset - _replica.Acknowledged <= _server.Config.ClusterSlotMigrationHandoffMaxLagBytes;
+
     private bool IsLost => _replica.Connection.IsClosed || _isMarked && !_feed.Stream.HasFollowers;
+
+    /// <summary>Whether writes have been paused for the longest time allowed.</summary>
+    private bool IsPauseTooLong(long now) => now - Migration.PausedAt > _server.Config.ClusterSlotMigrationWritePauseTimeout;
 
     /// <summary>Begins, as soon as no other snapshot is in progress.</summary>
     public void Begin() => _server.Snapshots.Slot.TryStart(SnapshotKind.Slots, () => this, isHeld: false);
@@ -70,14 +69,14 @@ internal sealed class SlotExport : ISnapshotJob
         bool isSilent = _replica.State == ReplicaState.Follows && now - _replica.AcknowledgedAt > _server.Config.ReplTimeout * 1000L;
         if (Migration.State == SlotTaskState.AwaitsTakeover)
         {
-            if (IsLost || now - Migration.PausedAt > LongestPause) Ask();
+            if (IsLost || IsPauseTooLong(now)) Ask();
         }
         else if (_feed.Failure is { } failure) Fail(failure);
         else if (IsLost || isSilent) Fail("The connection to the destination node is lost");
-        else if (Migration.State == SlotTaskState.PausesWrites && now - Migration.PausedAt > LongestPause) Fail("A command runs for too long");
+        else if (Migration.State == SlotTaskState.PausesWrites && IsPauseTooLong(now)) Fail("A command runs for too long");
         else if (Migration.State == SlotTaskState.WaitsForSnapshot) Begin();
         else if (Migration.State == SlotTaskState.SendsSnapshot && _replica.State == ReplicaState.Follows) Migration.State = SlotTaskState.SendsStream;
-        else if (Migration.State == SlotTaskState.SendsStream && _isAnswered && _feed.Stream.Offset - _replica.Acknowledged <= MostLag) PauseWrites(now);
+        else if (Migration.State == SlotTaskState.SendsStream && _isAnswered && IsNearEnd) PauseWrites(now);
         if (_isOver || _replica.HasSnapshot || now < _nextSign) return;
         _nextSign = now + SignInterval;
         _replica.Step();
@@ -224,8 +223,8 @@ internal sealed class SlotExport : ISnapshotJob
         ClusterNode? node;
         lock (_cluster.Gate)
         {
-            // A node that is forgotten, or whose replica has replaced it, does not claim the slots any more.
-            node = _cluster.State.Find(Migration.Destination)?.Leader;
+            // A node that is forgotten does not claim the slots any more.
+            node = _cluster.State.Find(Migration.Destination) is { } destination ? _cluster.State.PrimaryOfShard(destination) : null;
             if (node is null) Resume("The destination node is not known any more");
             if (_isOver) return true;
         }
@@ -246,7 +245,7 @@ internal sealed class SlotExport : ISnapshotJob
             if (answer == "+NONE") Resume("The destination node has not taken over");
             else if (answer.StartsWith("+TAKEN ", StringComparison.Ordinal) && ulong.TryParse(answer[7..], CultureInfo.InvariantCulture, out ulong epoch))
                 Concede(node!, epoch);
-            else if (ServerCore.UnixMilliseconds() - Migration.PausedAt > LongestPause && _holdsWrites) HoldSlots();
+            else if (IsPauseTooLong(ServerCore.UnixMilliseconds()) && _holdsWrites) HoldSlots();
             _cluster.Finish();
             return _isOver;
         }
@@ -256,7 +255,7 @@ internal sealed class SlotExport : ISnapshotJob
     private void Resume(string reason)
     {
         Fail(reason);
-        _cluster.State.BumpEpoch();
+        _cluster.State.TakeNextEpoch();
         _cluster.Finish();
         _cluster.Bus.BroadcastPong();
     }

@@ -16,6 +16,9 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// <summary>How long the source may take to see that this node has taken over, before the connection is closed.</summary>
     private static readonly TimeSpan Farewell = TimeSpan.FromSeconds(5);
 
+    /// <summary>The milliseconds within which the replicas must acknowledge the keys. The source waits for longer before it asks.</summary>
+    private const long ReplicaPatience = 3000;
+
     private static readonly TimeSpan DiskPoll = TimeSpan.FromMilliseconds(1);
 
     private readonly CancellationTokenSource _end = new();
@@ -86,6 +89,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         lock (cluster.Gate)
             if (!_isOver) task.State = SlotTaskState.TakesOver;
         await MakeDurableAsync().ConfigureAwait(false);
+        await AwaitReplicasAsync().ConfigureAwait(false);
         lock (cluster.Gate)
         {
             if (!_isOver) TakeOver();
@@ -172,6 +176,18 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         }
     }
 
+    /// <summary>The source removes its keys after the takeover, so a replica that may replace this node must have the keys before.</summary>
+    private async Task AwaitReplicasAsync()
+    {
+        long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + ReplicaPatience;
+        if (!server.Replicas.HaveAll(offset)) server.Replicas.AskForOffsets();
+        while (!server.Replicas.HaveAll(offset))
+        {
+            if (ServerCore.UnixMilliseconds() > end) throw new IOException("A replica of this node does not acknowledge the keys");
+            await Task.Delay(DiskPoll, _end.Token).ConfigureAwait(false);
+        }
+    }
+
     /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>
     private void TakeOver()
     {
@@ -183,8 +199,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         state.Later(Pending.Health | Pending.Save | Pending.Flush);
         (task.State, task.Error) = (SlotTaskState.Completed, "");
         cluster.Migrations.Archive(task);
-        cluster.Finish();
-        cluster.Bus.BroadcastPong();
+        cluster.Migrations.Announcement.Begin(task.Slots);
     }
 
     /// <summary>Waits until the source has closed the connection, so that it does not take the end for a failure.</summary>

@@ -20,6 +20,9 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
     private SlotExport? _export;
     private long _retryAt;
 
+    /// <summary>What this node tells about slots that it has just taken over.</summary>
+    public SlotAnnouncement Announcement { get; } = new(cluster);
+
     /// <summary>The migration in progress, and then those that have ended, the latest first.</summary>
     public IEnumerable<SlotTask> All => Current is { } current ? [current, .. _archive] : _archive;
 
@@ -75,8 +78,10 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
     /// Answers a source that asks whether this node has taken slots over: the epoch with which it did, or null. It does not take them over
     /// any more then.
     /// </summary>
-    public ulong? Outcome(string id, SlotSet slots)
+    /// <param name="isKnown">False if the source must ask again, because it must not remove its keys yet.</param>
+    public ulong? Outcome(string id, SlotSet slots, out bool isKnown)
     {
+        isKnown = cluster.State.Unannounced is null;
         ClusterNode myself = cluster.State.Myself;
         bool ownsAll = true;
         foreach ((int first, int last) in slots.Ranges())
@@ -107,6 +112,7 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
     {
         _export?.Tend(now);
         _import?.Tend(now);
+        Announcement.Tend();
         if (_importTask is not { State: SlotTaskState.Failed } failed) return;
         if (_import is { MayRetry: false }) EndImport(SlotTaskState.Failed, failed.Error);
         else if (_retryAt == 0) _retryAt = now + Math.Min(MostDelay, LeastDelay << (int)Math.Min(failed.Retries, 5));

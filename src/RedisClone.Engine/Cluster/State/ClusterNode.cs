@@ -41,6 +41,9 @@ internal sealed class ClusterNode(string name, NodeFlags flags, long now)
 
     public string HumanName { get; set; } = "";
 
+    /// <summary>The names for a line of the log.</summary>
+    public string Label => $"{Name} ({HumanName})";
+
     /// <summary>The connection from this server to the node.</summary>
     public BusLink? Link
     {

@@ -66,6 +66,9 @@ internal sealed class ClusterState
     /// </summary>
     public SlotSet? Unsettled => Volatile.Read(ref _unsettled);
 
+    /// <summary>Slots that this node has taken over, and of which it tells only its replicas so far. Null for none.</summary>
+    public SlotSet? Unannounced { get; set; }
+
     public Pending Pending { get; set; }
 
     public bool SlotsChanged { get; set; }
@@ -86,6 +89,13 @@ internal sealed class ClusterState
     public bool IsUnclaimed(int slot) => _owners[slot] is null || NotClaimed.Contains(slot);
 
     public ClusterNode? Find(string name) => _nodes.GetValueOrDefault(name);
+
+    /// <summary>The node that serves the slots of a node's shard: the node itself, its primary, or the replica that has replaced it.</summary>
+    public ClusterNode PrimaryOfShard(ClusterNode node)
+    {
+        if (node.IsReplica || !node.IsFailed) return node.Leader;
+        return Array.Find(_all, other => other is { IsPrimary: true, IsFailed: false } && other.ShardId == node.ShardId) ?? node;
+    }
 
     public void Later(Pending what) => Pending |= what;
 
@@ -218,10 +228,16 @@ internal sealed class ClusterState
     {
         ulong highest = HighestEpoch();
         if (Myself.ConfigEpoch != 0 && Myself.ConfigEpoch == highest) return false;
-        CurrentEpoch = Math.Max(CurrentEpoch, highest) + 1;
+        TakeNextEpoch();
+        return true;
+    }
+
+    /// <summary>Gives this node an epoch that is higher than all it has heard of.</summary>
+    public void TakeNextEpoch()
+    {
+        CurrentEpoch = HighestEpoch() + 1;
         Myself.ConfigEpoch = CurrentEpoch;
         Later(Pending.Save | Pending.Flush);
-        return true;
     }
 
     /// <summary>Two primaries with the same epoch get different ones: the one with the lower name takes the next epoch.</summary>

@@ -45,6 +45,20 @@ internal sealed class SlotSet
         return true;
     }
 
+    /// <summary>Removes the slots of this set from a set of a message.</summary>
+    public void RemoveFrom(Span<byte> bits)
+    {
+        for (int i = 0; i < Length; i++) bits[i] &= (byte)~_bits[i];
+    }
+
+    /// <summary>Whether a set of a message has all slots of this set.</summary>
+    public bool IsPartOf(ReadOnlySpan<byte> bits)
+    {
+        for (int i = 0; i < Length; i++)
+            if ((_bits[i] & ~bits[i]) != 0) return false;
+        return true;
+    }
+
     /// <summary>The slots as ranges, both ends included, in ascending order.</summary>
     public IEnumerable<(int First, int Last)> Ranges()
     {

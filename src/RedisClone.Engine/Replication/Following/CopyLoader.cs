@@ -25,8 +25,8 @@ internal sealed class CopyLoader(ServerCore server)
     }
 
     /// <summary>
-    /// Deletes all data and loads the snapshot. Clients get the error LOADING meanwhile. Returns null, or the reason of a failure.
-    /// The caller holds every shard.
+    /// Deletes all data and loads the snapshot. As with redis-server, clients wait for a small one, and get the error LOADING during a
+    /// large one. Returns null, or the reason of a failure. The caller holds every shard.
     /// </summary>
     public string? Load(IDiskFile file)
     {
@@ -34,19 +34,8 @@ internal sealed class CopyLoader(ServerCore server)
         var loader = new SnapshotLoader(server, keepExpired: true);
         long length = file.Length;
         Lane lane = server.Lanes.Current;
-        string? failure = server.LoadAgain(() =>
-        {
-            server.Loading!.Measure(() => length, () => loader.Offset);
-            Empty(lane);
-            try
-            {
-                return loader.Load(file, out _);
-            }
-            catch (OutOfMemoryException)
-            {
-                return "there is not enough memory for the data";
-            }
-        });
+        bool isLarge = length > server.Config.LoadingProcessEventsIntervalBytes;
+        string? failure = isLarge ? server.LoadAgain(Replace) : Replace();
         Database = Math.Max(0, loader.StreamDatabase);
         if (failure is not null)
         {
@@ -56,6 +45,20 @@ internal sealed class CopyLoader(ServerCore server)
         }
         server.Executor.FollowUp(lane, server.Shards.All);
         return null;
+
+        string? Replace()
+        {
+            server.Loading?.Measure(() => length, () => loader.Offset);
+            Empty(lane);
+            try
+            {
+                return loader.Load(file, out _);
+            }
+            catch (OutOfMemoryException)
+            {
+                return "there is not enough memory for the data";
+            }
+        }
     }
 
     private void Empty(Lane lane)

@@ -30,7 +30,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     private DurableOffset _durable = new();
     private long _flushed;              // the durable offset that was acknowledged last
     private long _nextSign;
-    private volatile bool _isLoading;
+    private volatile bool _isLoading, _loadsBeside;
     private volatile LinkState _state;
 
     public LinkState State => _state;
@@ -39,7 +39,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     public long DownSince { get; private set; }
 
     /// <summary>Whether a snapshot is loaded while the old data is served.</summary>
-    public bool LoadsBeside => _isLoading && server.Loading is null;
+    public bool LoadsBeside => _loadsBeside;
 
     /// <summary>The copy in progress, or null.</summary>
     public FullCopy? Copy => Volatile.Read(ref _copy);
@@ -252,7 +252,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
         finally
         {
-            _isLoading = false;
+            _isLoading = _loadsBeside = false;
             Volatile.Write(ref _copy, null);
         }
     }
@@ -276,7 +276,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     private async Task LoadBesideAsync(FullCopy copy, CopyLoad load)
     {
-        _isLoading = true;
+        _isLoading = _loadsBeside = true;
         var beside = new CopyBeside(server);
         string? failure = beside.Load(copy);
         if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";

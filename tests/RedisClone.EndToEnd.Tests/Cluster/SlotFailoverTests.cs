@@ -1,0 +1,118 @@
+using RedisClone.EndToEnd.Tests.Replication;
+using RedisClone.EndToEnd.Tests.Support;
+
+namespace RedisClone.EndToEnd.Tests.Cluster;
+
+/// <summary>The destination of a slot migration fails just after it has taken the slots over.</summary>
+public sealed class SlotFailoverTests
+{
+    private const int Slots = 2000, Keys = 3000;
+
+    /// <summary>The source removes its keys only after the replica of the destination knows the slots, so the replica takes them over.</summary>
+    [Fact]
+    public void TheReplicaHasTheSlots()
+    {
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica);
+        string[] keys = Fill(source);
+        Import(target);
+        FollowingTests.Until(() => ClusterOfNodes.Call(source, "GET", keys[0]).IsError, "the slots do not move", source);
+        target.Kill();
+        AwaitTakeover(replica);
+        AssertAll(cluster, keys);
+        Assert.Equal(Keys, Served(replica, keys));
+        source.AssertWell();
+    }
+
+    /// <summary>A replica that has not heard of the slots does not claim them. Then the source serves them on, with all keys.</summary>
+    [Fact]
+    public void TheSourceKeepsWhatTheReplicaDoesNotKnow()
+    {
+        using var faults = new BusFaults();
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica, faults);
+        string[] keys = Fill(source);
+        string name = ClusterOfNodes.NameOf(target), other = ClusterOfNodes.NameOf(replica);
+        faults.Cut((one, two) => one == name && two == other);
+        Import(target);
+        FollowingTests.Until(() => OwnSlots(target) > 16384 / 3 + 1, "the slots do not move", target);
+        target.Kill();
+        faults.Heal();
+        AwaitTakeover(replica);
+        AssertAll(cluster, keys);
+        Assert.Equal(Keys, Served(source, keys));
+        // The destination returns as a replica, and does not claim them either.
+        cluster.Restart(target);
+        ServerProcess returned = cluster.Nodes.First(node => node.Port == target.Port);
+        FollowingTests.Until(() => ClusterOfNodes.IsReplica(returned), "the former primary does not follow", returned);
+        AssertAll(cluster, keys);
+        source.AssertWell();
+    }
+
+    /// <summary>The slots do not move while a replica of the destination does not acknowledge their keys.</summary>
+    [Fact]
+    public void AReplicaThatHangsPreventsTheSwitch()
+    {
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica);
+        string[] keys = Fill(source);
+        using RespClient sleeper = replica.Connect();
+        sleeper.Send("DEBUG", "SLEEP", "5");
+        string id = Import(target);
+        FollowingTests.Until(() => Field(target, id, "last_error").Contains("does not acknowledge", StringComparison.Ordinal), "it does not wait", target);
+        Assert.Equal("OK", sleeper.Read().Text);
+        FollowingTests.Until(() => Field(target, id, "state") == "completed", "no further attempt", target);
+        AssertAll(cluster, keys);
+        Assert.Equal(Keys, Served(target, keys));
+    }
+
+    private static ClusterOfNodes Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica, BusFaults? faults = null)
+    {
+        var cluster = new ClusterOfNodes("oooooo", replicas: 1, faults, "--enable-debug-command", "yes", "--appendonly", "yes");
+        source = OwnerOf(cluster, 0);
+        target = OwnerOf(cluster, 16383);
+        int port = target.Port;
+        replica = cluster.Nodes.First(node => ClusterOfNodes.Call(node, "ROLE").Items is [{ Text: "slave" }, _, { } primary, ..] && primary.Integer == port);
+        return cluster;
+    }
+
+    private static string Import(ServerProcess target) => ClusterOfNodes.Call(target, "CLUSTER", "MIGRATION", "IMPORT", "0", $"{Slots - 1}").Text!;
+
+    private static string Field(ServerProcess node, string id, string name)
+    {
+        Reply[] fields = ClusterOfNodes.Call(node, "CLUSTER", "MIGRATION", "STATUS", "ID", id)[0].Items!;
+        return fields[Array.FindIndex(fields, field => field.Text == name) + 1].Text!;
+    }
+
+    private static void AwaitTakeover(ServerProcess replica)
+    {
+        FollowingTests.Until(() => !ClusterOfNodes.IsReplica(replica), "the replica does not take over", replica);
+        FollowingTests.Until(() => ClusterOfNodes.Info(replica).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", replica);
+    }
+
+    private static ServerProcess OwnerOf(ClusterOfNodes cluster, int slot)
+    {
+        Reply range = ClusterOfNodes.Call(cluster.Nodes[0], "CLUSTER", "SLOTS").Items!.First(range => range[0].Integer <= slot && slot <= range[1].Integer);
+        return cluster.Nodes.First(node => node.Port == range[2][1].Integer);
+    }
+
+    private static long OwnSlots(ServerProcess node) => ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!
+        .Where(range => range[2][1].Integer == node.Port).Sum(static range => range[1].Integer - range[0].Integer + 1);
+
+    private static string[] Fill(ServerProcess node)
+    {
+        string[] keys = [.. ClusterLoad.Keys(Slots, "key:").Take(Keys).Select(static key => key.Name)];
+        using RespClient client = node.Connect();
+        Assert.All(client.Pipeline([.. keys.Select(static key => new[] { "SET", key, key })]), static reply => Assert.Equal("OK", reply.Text));
+        return keys;
+    }
+
+    private static void AssertAll(ClusterOfNodes cluster, string[] keys)
+    {
+        foreach (string key in keys.Where(static (_, i) => i % 50 == 0)) Assert.Equal(key, cluster.Follow("GET", key).Text);
+    }
+
+    /// <summary>The number of keys that a node serves.</summary>
+    private static int Served(ServerProcess node, string[] keys)
+    {
+        using RespClient client = node.Connect();
+        return client.Pipeline([.. keys.Select(static key => new[] { "GET", key })]).Zip(keys).Count(static pair => pair.First.Text == pair.Second);
+    }
+}
