@@ -1,5 +1,4 @@
 using RedisClone.Engine.Cluster;
-using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
 
 namespace RedisClone.Admin.Commands.Cluster;
