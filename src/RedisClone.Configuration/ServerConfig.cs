@@ -161,6 +161,9 @@ internal sealed class ServerConfig
     public long ReplBacklogTtl;
     public int ReplPingReplicaPeriod;
     public int ReplTimeout;
+    public bool ReplDisklessSync;
+    public int ReplDisklessSyncDelay;
+    public int ReplDisklessSyncMaxReplicas;
     public DisklessLoad ReplDisklessLoad;
     public bool ReplicaIgnoreDiskWriteErrors;
     public long ReplBacklogSize;

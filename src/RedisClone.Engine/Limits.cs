@@ -77,6 +77,11 @@ internal static class Limits
     public static readonly long ReplicaBacklog = HeapLimit.Part(16, long.MaxValue);
 
     /// <summary>
+    /// Bytes by which a snapshot that replicas are sent while it is taken is ahead of the fastest of them: a 64th of a heap with a limit.
+    /// </summary>
+    public static readonly long SnapshotLead = HeapLimit.Part(64, 8 << 20);
+
+    /// <summary>
     /// The number of shards that <c>shards 0</c> exceeds never: one for each 16 MB of a heap with a limit. A chunk of memory belongs
     /// to one shard, so many shards with little data would waste much of a small heap.
     /// </summary>

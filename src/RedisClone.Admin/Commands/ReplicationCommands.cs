@@ -72,7 +72,7 @@ internal static class ReplicationCommands
             c.Reply.Integer(role.IsLinkUp ? c.Server.Replicas.Stream.Offset : -1);
             return;
         }
-        Replica[] following = [.. c.Server.Replicas.All.Where(static replica => replica.State == ReplicaState.Follows)];
+        Replica[] following = [.. c.Server.Replicas.All.Where(static replica => replica.HasWholeSnapshot)];
         c.Reply.ArrayHeader(3);
         c.Reply.Bulk("master"u8);
         c.Reply.Integer(c.Server.Replicas.Stream.Offset);
@@ -209,6 +209,7 @@ internal static class ReplicationCommands
             else if (c.Is(i, "rdb-filter-only"u8) && c.Is(i + 1, "functions"u8)) Replica(ref c).OnlyFunctions = true;
             else if (c.Is(i, "rdb-filter-only"u8)) c.Fail($"ERR Unsupported rdb-filter-only option: {c.Echo(i + 1)}");
             else if (c.Is(i, "capa"u8) && c.Is(i + 1, "psync2"u8)) Replica(ref c).KnowsHistories = true;
+            else if (c.Is(i, "capa"u8) && c.Is(i + 1, "eof"u8)) Replica(ref c).KnowsMarks = true;
             // The other capabilities and the version of a replica do not change the data that it receives.
             else if (!c.Is(i, "capa"u8) && !c.Is(i, "version"u8)) c.Fail($"ERR Unrecognized REPLCONF option: {c.Echo(i)}");
         }

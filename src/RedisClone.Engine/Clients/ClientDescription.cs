@@ -53,7 +53,7 @@ internal static class ClientDescription
         line.Append(CultureInfo.InvariantCulture, $" argv-mem={argumentBytes} multi-mem={transactionBytes} rbs=0 rbp=0 obl={replyBytes}");
         line.Append(CultureInfo.InvariantCulture, $" oll={connection?.PendingMessages ?? 0} omem={outputBytes}");
         line.Append(CultureInfo.InvariantCulture,
-            $" tot-mem={MemoryOf(session) + (session.Replica?.Behind ?? 0) + argumentBytes} " +
+            $" tot-mem={MemoryOf(session) + (session.Replica?.Unsent ?? 0) + argumentBytes} " +
             $"events={(outputBytes > 0 ? "rw" : "r")}");
         line.Append(CultureInfo.InvariantCulture, $" cmd={command?.FullName ?? "NULL"} user={session.User.Text} " +
             $"redir={session.Tracking?.Redirect ?? -1} resp={session.Reply.Version}");

@@ -221,7 +221,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         long lsn = _engine.BeginRebuild(directory);
         _lost = null;
         server.Effects.Attach(this);
-        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), AsRdb: true, lsn);
+        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb: true, lsn);
     }
 
     private void Ended(BackupJob job, string? failure)

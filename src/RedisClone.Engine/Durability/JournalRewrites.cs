@@ -235,7 +235,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         public SnapshotOrder Mark()
         {
             server.Log.LogInformation("Background append only file rewriting started");
-            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, Lsn: 0);
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, lsn: 0);
         }
 
         public string? Publish() => directory.InstallLoneBase(_asRdb);

@@ -10,12 +10,17 @@ using RedisClone.Journal.Rdb;
 namespace RedisClone.Engine.Durability;
 
 /// <summary>The content and place of a snapshot.</summary>
-/// <param name="Disk">The file system.</param>
-/// <param name="Path">A temporary name; the owner of the snapshot renames the file.</param>
+/// <param name="Output">Where the snapshot goes.</param>
 /// <param name="AsRdb">True for an RDB file, false for a file of commands.</param>
 /// <param name="Lsn">The LSN of the snapshot if it becomes the base of a journal, else -1.</param>
-internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true, long Lsn = -1)
+internal sealed record SnapshotOrder(ISnapshotOutput Output, bool AsRdb = true, long Lsn = -1)
 {
+    /// <summary>A snapshot in a file.</summary>
+    public SnapshotOrder(IDisk disk, string path, bool asRdb = true, long lsn = -1)
+        : this(new SnapshotFileOutput(disk, path), asRdb, lsn)
+    {
+    }
+
     /// <summary>Whether the snapshot has the function libraries but no keys.</summary>
     public bool OnlyFunctions { get; init; }
 
@@ -30,7 +35,7 @@ internal sealed record SnapshotOrder(IDisk Disk, string Path, bool AsRdb = true,
 }
 
 /// <summary>
-/// The file of a snapshot. Header and trailer are decided at the moment of the snapshot; the keys are appended as they are
+/// The bytes of a snapshot. Header and trailer are decided at the moment of the snapshot; the keys are appended as they are
 /// captured.
 /// </summary>
 internal sealed class SnapshotFile : IDisposable
@@ -41,14 +46,13 @@ internal sealed class SnapshotFile : IDisposable
     private readonly long _now = ServerCore.UnixMilliseconds();
     private readonly List<(int Database, long Keys, long Expiring)> _databases = [];
     private readonly byte[][] _libraries;
-    private IDiskFile? _file;
+    private readonly ISnapshotOutput _output;
     private RdbWriter? _rdb;
-    private RdbFileTarget? _target;
 
-    /// <summary>Collects the content of the file's header. The caller holds every shard.</summary>
+    /// <summary>Collects the content of the header. The caller holds every shard.</summary>
     public SnapshotFile(ServerCore server, SnapshotOrder order)
     {
-        _order = order;
+        (_order, _output) = (order, order.Output);
         _withChecksum = server.Config.RdbChecksum;
         _libraries = order.Slots is null ? [.. server.Scripts.Libraries.All.Select(static library => library.Source)] : [];
         bool fieldsExpire = false;
@@ -73,15 +77,14 @@ internal sealed class SnapshotFile : IDisposable
 
     public void Open()
     {
-        _file = _order.Disk.Open(_order.Path, DiskOpen.New);
-        _target = new RdbFileTarget(_file);
+        _output.Open();
         if (!_order.AsRdb)
         {
-            if (_order.Lsn >= 0) _target.Write(BasePosition.Line(_order.Lsn));
+            if (_order.Lsn >= 0) _output.Write(BasePosition.Line(_order.Lsn));
             foreach (byte[] library in _libraries) WriteLoad(library);
             return;
         }
-        _rdb = new RdbWriter(_target, compress: false);
+        _rdb = new RdbWriter(_output, compress: false);
         _rdb.Header(_version);
         _rdb.Aux("redis-ver"u8, Encoding.ASCII.GetBytes(ServerVersion.Redis));
         _rdb.Aux("redis-bits"u8, "64"u8);
@@ -105,43 +108,31 @@ internal sealed class SnapshotFile : IDisposable
 
     private void WriteLoad(byte[] library)
     {
-        _target!.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n${library.Length}\r\n")));
-        _target.Write(library);
-        _target.Write("\r\n"u8);
+        _output.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n${library.Length}\r\n")));
+        _output.Write(library);
+        _output.Write("\r\n"u8);
     }
 
     public void Append(ReadOnlySpan<byte> bytes)
     {
-        if (_rdb is null) _target!.Write(bytes);
+        if (_rdb is null) _output.Write(bytes);
         else _rdb.Raw(bytes);
     }
 
-    /// <summary>Ends the file after all keys are appended, and flushes it to the disk.</summary>
+    /// <summary>Whether the walk may go on.</summary>
+    public bool HasRoom => _output.HasRoom;
+
+    /// <summary>Ends the snapshot after all keys are appended. It is complete when this returns.</summary>
     public void End()
     {
         _rdb?.End(_withChecksum);
-        _file!.Flush();
+        _output.End();
     }
 
-    /// <summary>Deletes the file if the disk allows it.</summary>
-    public void Discard()
-    {
-        try
-        {
-            Dispose();
-            _order.Disk.Delete(_order.Path);
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            // A disk that fails to write may fail to delete too. The file's name shows that it is temporary.
-        }
-    }
+    /// <summary>Gives an incomplete snapshot up.</summary>
+    public void Discard() => _output.Discard();
 
-    public void Dispose()
-    {
-        _file?.Dispose();
-        _file = null;
-    }
+    public void Dispose() => _output.Dispose();
 
     private static byte[] Number(long value) => Encoding.ASCII.GetBytes(value.ToString(CultureInfo.InvariantCulture));
 }

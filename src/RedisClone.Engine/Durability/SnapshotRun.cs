@@ -26,6 +26,8 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 {
     private const int SliceRecords = 128;
 
+    private static readonly TimeSpan RoomInterval = TimeSpan.FromMilliseconds(2);
+
     /// <summary>Bytes that may always wait to be written: at most a 32nd of a heap with a limit.</summary>
     private static readonly long LeastBuffer = HeapLimit.Part(32, 16 << 20);
 
@@ -108,7 +110,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         while (true)
         {
             long start = Stopwatch.GetTimestamp();
-            bool more = Slice();
+            bool rests = MustRest(), more = rests || Slice();
             if (!IsOver) Guarded(WriteSent);
             if (IsOver && !told)
             {
@@ -117,6 +119,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
                 failed(_failure!);
             }
             if (!more) break;
+            if (rests) continue;
             TimeSpan rest = pace.RestAfter(Stopwatch.GetElapsedTime(start));
             if (rest > TimeSpan.Zero && !IsAwaited) _over.Wait(rest);
         }
@@ -153,6 +156,17 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         if (failure is null) _file.Dispose();
         else _file.Discard();
         return failure;
+    }
+
+    /// <summary>
+    /// Waits a moment if the output has no room. True if there may be more to do. A command that waits for the walk does not wait
+    /// for the output.
+    /// </summary>
+    private bool MustRest()
+    {
+        if (IsOver || _file.HasRoom || !_hurried.IsEmpty || Interlocked.Read(ref _waiting) > _most / 2) return false;
+        _over.Wait(RoomInterval);
+        return true;
     }
 
     /// <summary>Captures a slice of one shard, on this thread or on a worker. False when all shards are captured.</summary>

@@ -103,13 +103,14 @@ internal sealed class Snapshots
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Slot.Cancel();
         long changes = Changes + uncounted;
-        var order = new SnapshotOrder(Disk, TemporaryPath("")) { Position = _server.Role.Reached };
+        string temporary = TemporaryPath("");
+        var order = new SnapshotOrder(Disk, temporary) { Position = _server.Role.Reached };
         using var run = new SnapshotRun(_server, order);
         _saving = run;
         string? failure;
         try
         {
-            failure = run.WriteHeld() ?? Publish(order.Path);
+            failure = run.WriteHeld() ?? Publish(temporary);
         }
         finally
         {
@@ -144,8 +145,12 @@ internal sealed class Snapshots
         return _scheduled;
     }
 
-    /// <summary>Cancels a background save because all data was deleted.</summary>
-    public void CancelSave() => Slot.Cancel(SnapshotKind.Save);
+    /// <summary>Cancels a background save, and a copy for replicas, because all data was deleted.</summary>
+    public void CancelSave()
+    {
+        Slot.Cancel(SnapshotKind.Save);
+        Slot.Cancel(SnapshotKind.Replicas);
+    }
 
     /// <summary>Deletes incomplete files before the process ends at once.</summary>
     public void Discard()

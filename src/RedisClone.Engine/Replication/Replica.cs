@@ -16,6 +16,9 @@ internal enum ReplicaState
 
     TakesSnapshot,
 
+    /// <summary>The client has the whole snapshot. The stream begins when it has loaded it and acknowledges.</summary>
+    LoadsSnapshot,
+
     Follows,
 }
 
@@ -29,13 +32,14 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     private int _signalled;
     private int _woken;
     private volatile bool _hasGap;
-    private StreamPiece? _piece;
-    private int _position;
-    private long _sent;
+    private readonly PieceReader _stream = new();
     private long _start;
     private IDiskFile? _snapshot;
     private long _snapshotSent;
+    private readonly PieceReader _fed = new();
+    private SnapshotFeed? _feed;
     private long _unflushed;
+    private long _seen;                 // the bytes of the snapshot at the last look
 
     public IClientConnection Connection => connection;
 
@@ -70,6 +74,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// <summary>Whether the client used PSYNC. It then receives the offset of the stream and acknowledges offsets.</summary>
     public bool IsModern { get; set; }
 
+    /// <summary>Whether the client takes a snapshot of unknown length, which a mark ends.</summary>
+    public bool KnowsMarks { get; set; }
+
     /// <summary>Whether the client understands the name of a history in the reply to PSYNC.</summary>
     public bool KnowsHistories { get; set; }
 
@@ -81,19 +88,34 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
 
     public long AcknowledgedAt { get; private set; }
 
+    /// <summary>The time since when it waits for a snapshot.</summary>
+    public long AwaitedSince { get; private set; }
+
+    /// <summary>The time of the last look at which its part of a snapshot had grown, or at which there was nothing to send.</summary>
+    public long MovedAt { get; private set; }
+
     /// <summary>The state by the name that INFO shows.</summary>
     public string StateName => State switch
     {
-        ReplicaState.Follows => "online",
-        ReplicaState.TakesSnapshot => "send_bulk",
+        ReplicaState.Follows or ReplicaState.LoadsSnapshot => "online",
+        ReplicaState.TakesSnapshot when _feed is null => "send_bulk",
         _ => "wait_bgsave",
     };
 
     /// <summary>The seconds since the last acknowledgement; 0 before the replica follows.</summary>
-    public long Lag(long now) => State == ReplicaState.Follows ? (now - AcknowledgedAt) / 1000 : 0;
+    public long Lag(long now) => HasWholeSnapshot ? (now - AcknowledgedAt) / 1000 : 0;
 
     /// <summary>The number of bytes of the stream that are not sent to the replica yet.</summary>
-    public long Behind => IsMarked ? stream.Offset - Volatile.Read(ref _sent) : 0;
+    public long Behind => IsMarked ? stream.Offset - _stream.Offset : 0;
+
+    /// <summary>The number of bytes of a snapshot in memory that are read for the replica.</summary>
+    public long SnapshotRead => _fed.Offset;
+
+    /// <summary>The number of bytes of a snapshot in memory that are not sent to the replica yet.</summary>
+    public long SnapshotBehind => Volatile.Read(ref _feed) is { } feed ? feed.Length - _fed.Offset : 0;
+
+    /// <summary>The number of bytes that are kept in memory because they are not sent to the replica yet.</summary>
+    public long Unsent => Behind + SnapshotBehind;
 
     /// <summary>
     /// Whether a part of the stream was lost for this replica. It receives nothing more, and its connection is closed.
@@ -108,29 +130,58 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
 
     public bool HasSnapshot => State >= ReplicaState.TakesSnapshot;
 
+    public bool HasWholeSnapshot => State >= ReplicaState.LoadsSnapshot;
+
+    /// <summary>Whether the next part of the snapshot is not taken yet.</summary>
+    public bool AwaitsPart => _feed is { IsComplete: false } && _fed.Next().IsEmpty;
+
     /// <summary>Whether the moment of its snapshot has passed, so that the stream is kept for it.</summary>
-    public bool IsMarked => Volatile.Read(ref _piece) is not null;
+    public bool IsMarked => _stream.IsPlaced;
 
     /// <summary>Waits for a snapshot, and discards the state of an earlier attempt.</summary>
     public void Await()
     {
-        _piece = null;
+        _stream.Clear();
         State = ReplicaState.WaitsForSnapshot;
+        AwaitedSince = ServerCore.UnixMilliseconds();
     }
 
     /// <summary>Sets the start of its part of the stream: a position in a piece, and the offset there.</summary>
     public void StartAt(StreamPiece piece, int position, long offset)
     {
-        (_position, _sent, _start) = (position, offset, offset);
-        Volatile.Write(ref _piece, piece);
+        _start = offset;
+        _stream.Place(piece, position, offset);
     }
 
     /// <summary>Gives the replica its snapshot. The replica closes the file.</summary>
     public void Give(IDiskFile snapshot)
     {
         _snapshot = snapshot;
+        MovedAt = ServerCore.UnixMilliseconds();
         State = ReplicaState.TakesSnapshot;
         Step();
+    }
+
+    /// <summary>Lets the replica read a snapshot while it is taken. It takes no memory.</summary>
+    public void Give(SnapshotFeed feed, StreamPiece first)
+    {
+        _fed.Place(first, 0, 0);
+        MovedAt = ServerCore.UnixMilliseconds();
+        Volatile.Write(ref _feed, feed);
+        State = ReplicaState.TakesSnapshot;
+        Step();
+    }
+
+    /// <summary>Whether the replica reads this snapshot and is not at its end.</summary>
+    public bool Reads(SnapshotFeed feed) => Volatile.Read(ref _feed) == feed;
+
+    /// <summary>Whether nothing of the snapshot could be sent for some time.</summary>
+    public bool IsStuck(long now, long milliseconds)
+    {
+        if (State != ReplicaState.TakesSnapshot) return false;
+        long moved = _feed is null ? Volatile.Read(ref _snapshotSent) : _fed.Offset;
+        if (moved != _seen || _feed is not null && SnapshotBehind == 0) (_seen, MovedAt) = (moved, now);
+        return now - MovedAt > milliseconds;
     }
 
     /// <summary>Signals the connection to check for work. Any thread may call it.</summary>
@@ -139,20 +190,21 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         if (Interlocked.Exchange(ref _signalled, 1) == 0) _step.Set();
     }
 
-    /// <summary>Waits for <see cref="Step"/>. The connection calls it until the replica has a snapshot.</summary>
+    /// <summary>Waits for <see cref="Step"/>. The connection calls it until the replica has the whole snapshot.</summary>
     public async ValueTask AwaitStepAsync()
     {
         await _step.Wait();
-        Volatile.Write(ref _signalled, 0);
+        // Race: the exchange is a full fence. What was written before a Step that sees the 1 is visible after it.
+        Interlocked.Exchange(ref _signalled, 0);
     }
 
     /// <summary>Writes an empty line, so that the replica does not time out while it waits.</summary>
     public void WriteSign(ReplyWriter reply) => Write(reply, "\n"u8);
 
-    /// <summary>Writes the length of the snapshot; for PSYNC, the ID and the offset of the stream precede it.</summary>
+    /// <summary>Writes the length of the snapshot or the mark at its end; for PSYNC, the ID and the offset of the stream precede it.</summary>
     public void WriteHead(ReplyWriter reply, string history)
     {
-        string head = string.Create(CultureInfo.InvariantCulture, $"${_snapshot!.Length}\r\n");
+        string head = _feed?.Head ?? string.Create(CultureInfo.InvariantCulture, $"${_snapshot!.Length}\r\n");
         if (IsModern) head = string.Create(CultureInfo.InvariantCulture, $"+FULLRESYNC {history} {_start}\r\n{head}");
         Write(reply, Encoding.ASCII.GetBytes(head));
     }
@@ -171,13 +223,31 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// <summary>Writes the next part of the snapshot; false if there is none.</summary>
     public bool WritePart(ReplyWriter reply)
     {
+        if (_feed is not null) return WriteUpTo(_fed.Offset + Limits.UnflushedReplies, _fed, reply);
         int read = _snapshot!.Read(_snapshotSent, _part);
         Write(reply, _part.AsSpan(0, read));
-        _snapshotSent += read;
+        Volatile.Write(ref _snapshotSent, _snapshotSent + read);
         return read > 0;
     }
 
-    /// <summary>Continues with the stream after the snapshot was sent.</summary>
+    /// <summary>
+    /// Continues after the snapshot was sent. The end of a snapshot with a mark is found only if nothing follows it, so that the stream
+    /// begins with the first acknowledgement.
+    /// </summary>
+    public void EndSnapshot(long now)
+    {
+        if (_feed is null)
+        {
+            Follow(now);
+            return;
+        }
+        _feed.NoteServed();
+        Dispose();
+        AcknowledgedAt = now;
+        State = ReplicaState.LoadsSnapshot;
+    }
+
+    /// <summary>Continues with the stream.</summary>
     public void Follow(long now)
     {
         Dispose();
@@ -194,6 +264,7 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         Acknowledged = Math.Max(Acknowledged, processed);
         Flushed = Math.Max(Flushed, flushed);
         AcknowledgedAt = now;
+        if (State == ReplicaState.LoadsSnapshot) Follow(now);
     }
 
     /// <summary>
@@ -211,22 +282,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     {
         Interlocked.Exchange(ref _woken, 0);
         if (State != ReplicaState.Follows || _hasGap) return;
-        long most = _sent + Limits.UnflushedReplies;
-        while (_sent < most)
-        {
-            int end = _piece!.Length;
-            if (_position == end)
-            {
-                if (_piece.Next is not { } next) return;
-                // Race: the piece may have become longer after its length was read. Next is set only after the piece is full.
-                if (_position == _piece.Length) (_piece, _position) = (next, 0);
-                continue;
-            }
-            Write(reply, _piece.Bytes.AsSpan(_position, end - _position));
-            Volatile.Write(ref _sent, _sent + end - _position);
-            _position = end;
-        }
-        Wake();
+        long most = _stream.Offset + Limits.UnflushedReplies;
+        WriteUpTo(most, _stream, reply);
+        if (_stream.Offset >= most) Wake();
     }
 
     /// <summary>
@@ -240,6 +298,18 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         return answered;
     }
 
+    /// <summary>Writes what there is, and stops after an offset; false if there is nothing.</summary>
+    private bool WriteUpTo(long most, PieceReader from, ReplyWriter reply)
+    {
+        long before = from.Offset;
+        while (from.Offset < most && from.Next() is { IsEmpty: false } bytes)
+        {
+            Write(reply, bytes);
+            from.Advance(bytes.Length);
+        }
+        return from.Offset > before;
+    }
+
     private void Write(ReplyWriter reply, ReadOnlySpan<byte> bytes)
     {
         reply.Raw(bytes);
@@ -250,5 +320,6 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     {
         _snapshot?.Dispose();
         _snapshot = null;
+        Volatile.Write(ref _feed, null);
     }
 }

@@ -4,7 +4,6 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
-using RedisClone.Journal.Disk;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Replication;
@@ -15,13 +14,16 @@ namespace RedisClone.Engine.Replication;
 /// </summary>
 internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 {
-    // Lock order: this lock, then the lock of the stream.
-    private readonly Lock _gate = new();
     private readonly List<(Func<bool> IsMet, Waiter Waiter)> _waiters = [];
     private readonly SharedList<Replica> _all = [];
     private long _lastPing;
     private long _nextSign;
     private long _aloneSince;
+    private CopyJob? _job;              // the snapshot in progress
+    private SnapshotFeed[] _feeds = []; // snapshots in memory that replicas still read
+
+    /// <summary>Protects the list of replicas and what they are sent. Lock order: this lock, then the lock of the stream.</summary>
+    public Lock Gate { get; } = new();
 
     public ReplicationStream Stream { get; } = new();
 
@@ -38,13 +40,14 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
 
     public long RefusedContinuations { get; private set; }
 
-    private string SnapshotPath => server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
+    /// <summary>Whether a snapshot for replicas is taken, or is in memory for one of them.</summary>
+    public bool IsCopying => Volatile.Read(ref _job) is not null || Volatile.Read(ref _feeds).Length > 0;
 
-    /// <summary>The number of replicas that follow the stream and acknowledged within min-replicas-max-lag.</summary>
+    /// <summary>The number of replicas that have the whole snapshot and gave a sign of life within min-replicas-max-lag.</summary>
     public int CountGood()
     {
         long since = ServerCore.UnixMilliseconds() - server.Config.MinReplicasMaxLag * 1000L;
-        return _all.Count(replica => replica.State == ReplicaState.Follows && replica.AcknowledgedAt >= since);
+        return _all.Count(replica => replica.HasWholeSnapshot && replica.AcknowledgedAt >= since);
     }
 
     /// <summary>The number of replicas that have processed the stream up to an offset.</summary>
@@ -85,7 +88,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         FullCopies++;
         replica.Await();
-        lock (_gate) _all.Add(replica);
+        lock (Gate) _all.Add(replica);
         Begin();
     }
 
@@ -96,7 +99,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     {
         bool granted;
         // The history changes under this lock when the stream ends.
-        lock (_gate)
+        lock (Gate)
         {
             granted = server.History.Shares(history, offset) && Stream.TryJoinAt(replica, offset);
             if (granted) _all.Add(replica);
@@ -153,7 +156,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void Remove(Replica? replica)
     {
         if (replica is null) return;
-        lock (_gate)
+        lock (Gate)
         {
             // It leaves the stream first. If an earlier step failed, the stream would be kept for it forever.
             replica.Leave();
@@ -209,6 +212,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void Tend(long now)
     {
         TendBacklog(now);
+        TendCopies();
         server.Failover.Tend(now);
         if (_all.Count == 0) return;
         Begin();
@@ -224,32 +228,99 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         long timeout = server.Config.ReplTimeout * 1000L;
         foreach (Replica replica in _all)
         {
-            if (!replica.HasSnapshot) replica.Step();
-            if (replica is not { IsModern: true, State: ReplicaState.Follows } || now - replica.AcknowledgedAt <= timeout) continue;
-            server.Log.LogWarning("Disconnecting timedout replica (streaming sync): {Client}", ClientDescription.Of(replica.Connection.Session));
-            replica.Connection.Kill();
+            if (!replica.HasWholeSnapshot) replica.Step();
+            if (replica is { IsModern: true, HasWholeSnapshot: true } && now - replica.AcknowledgedAt > timeout) Disconnect(replica, "streaming");
+            else if (replica.IsStuck(now, timeout)) Disconnect(replica, "full");
         }
+    }
+
+    private void Disconnect(Replica replica, string sync)
+    {
+        server.Log.LogWarning("Disconnecting timedout replica ({Sync} sync): {Client}", sync, ClientDescription.Of(replica.Connection.Session));
+        replica.Connection.Kill();
     }
 
     private void Begin()
     {
         if (server.Role is { IsReplica: true, IsLinkUp: false }) return;
-        if (_all.Any(static replica => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false }))
-            slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(this), isHeld: false);
+        if (TakersDue(ServerCore.UnixMilliseconds()).Length > 0) slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(server, this), isHeld: false);
+    }
+
+    public bool Has(Replica replica) => _all.Contains(replica);
+
+    /// <summary>Whether a replica is sent its snapshot while it is taken.</summary>
+    public bool Streams(Replica replica) => server.Config.ReplDisklessSync && replica.KnowsMarks;
+
+    /// <summary>
+    /// The replicas that the next snapshot is for; none if it is too early. Further replicas cannot join a snapshot that is sent while
+    /// it is taken, so it waits for them some time.
+    /// </summary>
+    public Replica[] TakersDue(long now)
+    {
+        foreach (Replica first in _all)
+        {
+            if (!Waits(first)) continue;
+            bool streams = Streams(first);
+            Replica[] takers = [.. _all.Where(other => Waits(other) && other.OnlyFunctions == first.OnlyFunctions && Streams(other) == streams)];
+            int enough = server.Config.ReplDisklessSyncMaxReplicas;
+            if (!streams || enough > 0 && takers.Length >= enough) return takers;
+            if (now - first.AwaitedSince >= server.Config.ReplDisklessSyncDelay * 1000L) return takers;
+        }
+        return [];
+
+        static bool Waits(Replica replica) => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false };
+    }
+
+    /// <summary>Notes the snapshot in progress. The caller has the lock.</summary>
+    public void Began(CopyJob job)
+    {
+        if (job.Feed is { } feed) Volatile.Write(ref _feeds, [.. _feeds, feed]);
+        Volatile.Write(ref _job, job);
+    }
+
+    /// <summary>Notes the end of the snapshot in progress.</summary>
+    public void Ended(CopyJob job)
+    {
+        lock (Gate)
+        {
+            if (_job == job) Volatile.Write(ref _job, null);
+        }
+    }
+
+    /// <summary>Cancels a snapshot that is of no use any more, and logs the end of the transfers.</summary>
+    private void TendCopies()
+    {
+        if (!IsCopying) return;
+        lock (Gate)
+        {
+            if (_job is { IsAbandoned: true, Feed: not { IsComplete: true } } job && slot.Running is { IsOver: false })
+            {
+                // The text is Redis's, although no process is killed.
+                if (job.Feed is not null) server.Log.LogWarning("Diskless rdb transfer, last replica dropped, killing fork child.");
+                slot.Cancel(SnapshotKind.Replicas);
+            }
+            foreach (SnapshotFeed feed in _feeds)
+            {
+                if (!feed.IsOver || _job?.Feed == feed) continue;
+                if (feed.IsComplete) server.Log.LogInformation("Diskless rdb transfer, done reading from pipe, {Count} replicas still up.", feed.Served);
+                Volatile.Write(ref _feeds, [.. _feeds.Where(other => other != feed)]);
+            }
+        }
     }
 
     /// <summary>Makes a replica wait for another snapshot after its snapshot was cancelled.</summary>
-    private void Restart(Replica replica)
+    public void Restart(Replica replica)
     {
-        lock (_gate)
+        lock (Gate)
         {
+            if (!Has(replica)) return;
             replica.Leave();
             replica.Await();
         }
     }
 
     /// <summary>Begins the stream with the first replica. The caller holds every shard.</summary>
-    private void BeginStream()
+    public void BeginStream()
     {
         if (Stream.IsOpen) return;
         _lastPing = ServerCore.UnixMilliseconds();
@@ -260,7 +331,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>What changes from now on is in no stream, so the history gets another name.</summary>
     private void EndStream()
     {
-        lock (_gate)
+        lock (Gate)
         {
             server.History.Change();
             Stream.Close();
@@ -274,7 +345,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     private void TendBacklog(long now)
     {
         long patience = server.Config.ReplBacklogTtl * 1000;
-        lock (_gate)
+        lock (Gate)
         {
             if (_all.Count > 0 || !Stream.IsOpen || server.Role.IsReplica || patience == 0) _aloneSince = 0;
             else if (_aloneSince == 0) _aloneSince = now;
@@ -295,64 +366,4 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             _waiters.RemoveAll(static waiting => waiting.Waiter.IsClaimed);
         }
     }
-
-    /// <summary>
-    /// A snapshot for all replicas that wait at its moment and want the same content. The others get the next one.
-    /// </summary>
-    private sealed class CopyJob(Replicas replicas) : ISnapshotJob
-    {
-        private Replica[] _takers = [];
-
-        public SnapshotOrder? Mark()
-        {
-            // A replica that must copy all data itself has no stream that could follow the snapshot.
-            if (replicas.Server.Role.IsReplica && !replicas.Stream.IsOpen) return null;
-            bool onlyFunctions;
-            lock (replicas._gate)
-            {
-                Replica[] waiting = [.. replicas._all.Where(static replica => replica.State == ReplicaState.WaitsForSnapshot)];
-                onlyFunctions = waiting is [{ OnlyFunctions: true }, ..];
-                _takers = [.. waiting.Where(replica => replica.OnlyFunctions == onlyFunctions)];
-                if (_takers.Length > 0) replicas.BeginStream();
-                foreach (Replica replica in _takers) replicas.Stream.Join(replica);
-            }
-            // On a replica, the stream after the snapshot may begin in another database than 0.
-            int database = replicas.Server.Role is { IsReplica: true } role ? role.StreamDatabase : -1;
-            return new SnapshotOrder(replicas.Server.Disk, replicas.SnapshotPath) { OnlyFunctions = onlyFunctions, StreamDatabase = database };
-        }
-
-        /// <summary>
-        /// Opens the file for each replica and deletes its name. The file exists until the last replica has closed it.
-        /// </summary>
-        public string? Publish()
-        {
-            IDisk disk = replicas.Server.Disk;
-            try
-            {
-                lock (replicas._gate)
-                    foreach (Replica replica in _takers)
-                        if (replicas._all.Contains(replica)) replica.Give(disk.Open(replicas.SnapshotPath, DiskOpen.Read));
-                disk.Delete(replicas.SnapshotPath);
-                return null;
-            }
-            catch (Exception failure) when (DiskFailure.Is(failure))
-            {
-                return failure.Message;
-            }
-        }
-
-        public void Ended(SnapshotRun run, string? failure)
-        {
-            if (failure is null) return;
-            if (!run.IsCancelled) replicas.Server.Log.LogWarning("The snapshot for replicas failed: {Reason}", failure);
-            foreach (Replica replica in _takers)
-            {
-                if (replica.HasSnapshot) continue;
-                if (run.IsCancelled) replicas.Restart(replica);
-                else replica.Connection.Kill();
-            }
-        }
-    }
-
-    private ServerCore Server => server;
 }

@@ -3,34 +3,6 @@ using RedisClone.Engine.Effects;
 namespace RedisClone.Engine.Replication;
 
 /// <summary>
-/// A piece of the stream. Each follower references the piece that it has reached, and the stream the first piece of its backlog.
-/// The garbage collector frees a piece that all of them have passed.
-/// </summary>
-internal sealed class StreamPiece
-{
-    public const int Size = 64 * 1024;
-
-    private int _length;
-    private StreamPiece? _next;
-
-    public byte[] Bytes { get; } = GC.AllocateUninitializedArray<byte>(Size);
-
-    /// <summary>The number of readable bytes.</summary>
-    public int Length
-    {
-        get => Volatile.Read(ref _length);
-        set => Volatile.Write(ref _length, value);
-    }
-
-    /// <summary>The next piece; set once this piece is full.</summary>
-    public StreamPiece? Next
-    {
-        get => Volatile.Read(ref _next);
-        set => Volatile.Write(ref _next, value);
-    }
-}
-
-/// <summary>
 /// The stream of effects in the format and with the offsets of Redis's replication. It is stored once, and each replica reads
 /// it at its own pace. On a primary, effects are appended while the shards concerned are held. On a replica, the bytes of its
 /// primary are passed on unchanged. The last bytes are kept as a backlog, so that a replica that comes back can continue.
@@ -75,7 +47,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         get
         {
             long most = 0;
-            foreach (Replica follower in _followers) most = Math.Max(most, follower.Behind);
+            foreach (Replica follower in _followers) most = Math.Max(most, follower.Unsent);
             return most;
         }
     }
@@ -207,7 +179,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     private void LoseSlow()
     {
         foreach (Replica follower in _followers)
-            if (follower.Behind > Limits.ReplicaBacklog) follower.HasGap = true;
+            if (follower.Unsent > Limits.ReplicaBacklog) follower.HasGap = true;
     }
 
     /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>

@@ -33,9 +33,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     public long Unflushed => (_discard is null ? Reply.BytesWritten : _mutedFrom) - _handedOver;
 
     /// <summary>
-    /// Bytes that were handed to the transport and not sent, and bytes that wait as messages or in the stream of a replica.
+    /// Bytes that were handed to the transport and not sent, and bytes that wait as messages, or in the stream or the snapshot of a replica.
     /// </summary>
-    public long Unsent => Queued + (Replica?.Behind ?? 0);
+    public long Unsent => Queued + (Replica?.Unsent ?? 0);
 
     /// <summary>
     /// Whether the written output waits until its effects are durable. An event loop holds the output itself.

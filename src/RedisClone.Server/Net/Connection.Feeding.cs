@@ -14,12 +14,12 @@ internal sealed partial class Connection
     }
 
     /// <summary>
-    /// Sends the replica a snapshot of one moment. Later effects wait until the snapshot is sent. Returns false if the
-    /// connection ends.
+    /// Sends the replica a snapshot of one moment, complete or while it is taken. Later effects wait until the snapshot is sent.
+    /// Returns false if the connection ends.
     /// </summary>
     private async ValueTask<bool> FillAsync(Replica replica)
     {
-        if (replica.State == ReplicaState.Follows) return true;
+        if (replica.HasWholeSnapshot) return true;
         while (!replica.HasSnapshot)
         {
             await replica.AwaitStepAsync();
@@ -34,9 +34,14 @@ internal sealed partial class Connection
         do
         {
             if (!await SendAsync()) return false;
+            while (replica.AwaitsPart)
+            {
+                await replica.AwaitStepAsync();
+                if (_killed || IsClosed) return false;
+            }
         }
         while (replica.WritePart(Session.Reply));
-        replica.Follow(ServerCore.UnixMilliseconds());
+        replica.EndSnapshot(ServerCore.UnixMilliseconds());
         return !replica.OnlySnapshot;
     }
 

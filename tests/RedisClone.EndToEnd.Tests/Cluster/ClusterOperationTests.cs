@@ -111,7 +111,8 @@ public sealed class ClusterOperationTests
     private static long SlotsOf(ServerProcess node)
     {
         string name = ClusterOfNodes.NameOf(node);
-        return ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!.Where(range => range[2][2].Text == name).Sum(static range => range[1].Integer - range[0].Integer + 1);
+        return ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!.Where(range => range[2][2].Text == name)
+            .Sum(static range => range[1].Integer - range[0].Integer + 1);
     }
 
     private static string[] KeysOf(ServerProcess node) => [.. ClusterOfNodes.Call(node, "KEYS", "*").Items!.Select(static key => key.Text!)];

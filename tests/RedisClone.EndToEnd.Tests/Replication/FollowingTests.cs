@@ -20,7 +20,7 @@ public sealed class FollowingTests
     [InlineData("no")]
     public void AChainFollowsRedisServer(string diskless)
     {
-        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync", diskless, "--repl-diskless-sync-delay", "0"]);
+        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync", diskless]);
         using ServerProcess first = ServerProcess.Ours(OfTests), second = ServerProcess.Ours([.. OfTests, "--appendonly", "yes"]);
         using ServerProcess last = ServerProcess.Redis(OfTests);
         var stream = new CommandStream(new RowTemplates(first, primary).Independent, Seed.Random($"chain {diskless}"));
@@ -152,7 +152,7 @@ public sealed class FollowingTests
     [Fact]
     public void RedisServerFailsOverToThisServer()
     {
-        using ServerProcess redis = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync-delay", "0"]), ours = ServerProcess.Ours(OfTests);
+        using ServerProcess redis = ServerProcess.Redis(OfTests), ours = ServerProcess.Ours(OfTests);
         using RespClient former = redis.Connect(), leader = ours.Connect();
         Follow(ours, redis);
         Load(redis, 0, rounds: 5);
@@ -170,7 +170,7 @@ public sealed class FollowingTests
     [InlineData("no")]
     public void AReplicaRestarts(string appendOnly)
     {
-        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync-delay", "0"]);
+        using ServerProcess primary = ServerProcess.Redis(OfTests);
         string folder = Directory.CreateTempSubdirectory("redisclone-replica-").FullName;
         string[] options = [.. OfTests, "--dir", folder, "--appendonly", appendOnly, "--replicaof", "127.0.0.1", $"{primary.Port}"];
         Load(primary, 0, rounds: 5);

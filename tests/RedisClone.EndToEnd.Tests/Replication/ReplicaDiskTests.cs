@@ -15,7 +15,7 @@ public sealed class ReplicaDiskTests
     [InlineData("no")]
     public void OldDataIsServedUntilTheNewIsComplete(string primaryIsDiskless)
     {
-        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync", primaryIsDiskless, "--repl-diskless-sync-delay", "0"]);
+        using ServerProcess primary = ServerProcess.Redis([.. OfTests, "--repl-diskless-sync", primaryIsDiskless]);
         using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--repl-diskless-load", "swapdb", "--key-load-delay", "2000"]);
         using RespClient there = primary.Connect(), client = replica.Connect(), watcher = replica.Connect(), blocked = replica.Connect();
         const string library = "#!lua name=lib\nredis.register_function{function_name='f', callback=function() return 'NAME' end, flags={'no-writes'}}";

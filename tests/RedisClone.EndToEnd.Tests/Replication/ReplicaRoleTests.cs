@@ -90,13 +90,13 @@ public sealed class ReplicaRoleTests
     [InlineData("+FULLRESYNC " + History + " 10\r\n$40\r\n" +
         "REDIS0010\u00fe\0\0\u0001k\u0005value\u00ff\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008 and more bytes", "the old data stays")]
     [InlineData("+FULLRESYNC " + History + " 10\r\n$EOF:" + History + "\r\nREDIS0010\u00ff\0\0\0\0\0\0\0\u0001" + History, "the old data stays")]
-    [InlineData("+FULLRESYNC " + History + " 10\r\n$1000\r\nREDIS0010", "MASTER timeout: no data nor PING received...")]
+    [InlineData("+FULLRESYNC " + History + " 10\r\n$1000\r\nREDIS0010", "Timeout receiving bulk data from MASTER...")]
     [InlineData("+FULLRESYNC here there\r\n", "Unexpected reply to PSYNC from master")]
     [InlineData("+CONTINUE\r\n", "the master continues a stream that was not requested")]
     [InlineData("-ERR no\r\n", "Unexpected reply to PSYNC from master")]
     [InlineData("garbage\u0001\u0002\r\n", "Unexpected reply to PSYNC from master")]
     [InlineData(null, "the master sent an endless line")]
-    [InlineData("", "MASTER timeout: no data nor PING received...")]
+    [InlineData("", "Timeout connecting to the MASTER...")]
     public void ABadCopyLeavesTheOldData(string? answer, string reason)
     {
         using var primary = new FakePrimary(_ => answer ?? new string('x', 100_000));
@@ -193,7 +193,7 @@ public sealed class ReplicaRoleTests
     public void AReplicaLogsIn()
     {
         using ServerProcess primary = ServerProcess.Redis(
-            [.. OfTests, "--user", "copier", "on", ">secret", "+psync", "+replconf", "+ping", "--repl-diskless-sync-delay", "0"]);
+            [.. OfTests, "--user", "copier", "on", ">secret", "+psync", "+replconf", "+ping"]);
         using RespClient client = primary.Connect();
         client.Expect("+OK", "SET", "k", "v");
         client.Expect("+OK", "CONFIG", "SET", "requirepass", "other");

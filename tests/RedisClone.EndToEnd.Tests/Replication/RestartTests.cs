@@ -188,7 +188,7 @@ public sealed class RestartTests : IDisposable
     [InlineData("no", true)]
     public void AReplicaContinuesAfterItsRestart(string appendOnly, bool ofRedis)
     {
-        using ServerProcess primary = ofRedis ? ServerProcess.Redis([.. OfTests, "--repl-diskless-sync-delay", "0"]) : ServerProcess.Ours(OfTests);
+        using ServerProcess primary = ofRedis ? ServerProcess.Redis(OfTests) : ServerProcess.Ours(OfTests);
         string port = $"{Ports.Free()}";
         string[] options = [.. OfTests, "--dir", _folder, "--port", port, "--appendonly", appendOnly, "--replicaof", "127.0.0.1", $"{primary.Port}"];
         FollowingTests.Load(primary, 0, rounds: 5);

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using System.Runtime.InteropServices;
 using System.Text;
 
 namespace RedisClone.EndToEnd.Tests.Support;
@@ -152,6 +153,16 @@ internal sealed class RespClient : IDisposable
     public void Skip(int bytes)
     {
         for (; bytes > 0; bytes--) ReadByte();
+    }
+
+    /// <summary>Reads up to a mark, which is not returned.</summary>
+    public byte[] ReadTo(string mark)
+    {
+        byte[] end = Encoding.Latin1.GetBytes(mark);
+        var all = new List<byte>();
+        do all.Add((byte)ReadByte());
+        while (all[^1] != end[^1] || !CollectionsMarshal.AsSpan(all).EndsWith(end));
+        return [.. all[..^end.Length]];
     }
 
     public void Dispose() => _socket.Dispose();

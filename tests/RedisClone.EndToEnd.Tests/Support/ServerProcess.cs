@@ -22,8 +22,8 @@ internal sealed class ServerProcess : IDisposable
         Port = named < 0 ? Ports.Free() : int.Parse(arguments[named + 1], CultureInfo.InvariantCulture);
         // A configuration file comes first.
         string[] file = arguments is [var head, ..] && !head.StartsWith('-') ? [head] : [];
-        _process = Process.Start(new ProcessStartInfo(
-            program, [.. first, .. file, "--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", .. arguments[file.Length..]])
+        string[] ofTests = ["--port", $"{Port}", "--bind", "127.0.0.1", "--dir", _folder, "--save", "", "--repl-diskless-sync-delay", "0"];
+        _process = Process.Start(new ProcessStartInfo(program, [.. first, .. file, .. ofTests, .. arguments[file.Length..]])
         {
             RedirectStandardInput = true,
             RedirectStandardOutput = true,

@@ -135,7 +135,7 @@ internal sealed class SlotExport : ISnapshotJob
             _feed.Stream.Join(_replica);
             _server.Effects.Attach(_feed);
         }
-        return new SnapshotOrder(_server.Disk, Path, AsRdb: false) { Slots = Migration.Slots };
+        return new SnapshotOrder(_server.Disk, Path, asRdb: false) { Slots = Migration.Slots };
     }
 
     string? ISnapshotJob.Publish()

@@ -65,7 +65,12 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         if (Volatile.Read(ref _channel) is not { } channel) return;
         if (channel.IsSilent(now, server.Config.ReplTimeout * 1000L))
         {
-            server.Log.LogWarning("MASTER timeout: no data nor PING received...");
+            server.Log.LogWarning("{Reason}", _state switch
+            {
+                LinkState.Connected => "MASTER timeout: no data nor PING received...",
+                LinkState.Sync => "Timeout receiving bulk data from MASTER... If the problem persists try to set 'repl-timeout' to a larger value.",
+                _ => "Timeout connecting to the MASTER...",
+            });
             channel.Dispose();
             return;
         }
@@ -266,7 +271,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             await copy.ReceiveAsync(file).ConfigureAwait(false);
             server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
             _isLoading = true;
-            load.Replace(file);
+            await Task.Run(() => load.Replace(file)).ConfigureAwait(false);
         }
         finally
         {
@@ -278,7 +283,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     {
         _isLoading = _loadsBeside = true;
         var beside = new CopyBeside(server);
-        string? failure = beside.Load(copy);
+        // The load waits for the connection, so it must not run on the thread that completes the connection's reads.
+        string? failure = await Task.Run(() => beside.Load(copy)).ConfigureAwait(false);
         if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";
         if (failure is not null) throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {failure}");
         load.Publish(beside);

@@ -1,0 +1,75 @@
+using RedisClone.Engine.Durability;
+using RedisClone.Journal.Disk;
+
+namespace RedisClone.Engine.Replication;
+
+/// <summary>
+/// A snapshot for all replicas that wait at its moment and want the same content in the same way. The others get the next one.
+/// </summary>
+internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJob
+{
+    private Replica[] _takers = [];
+
+    /// <summary>The snapshot that the replicas are sent while it is taken; null for a file, or before the moment.</summary>
+    public SnapshotFeed? Feed { get; private set; }
+
+    /// <summary>Whether all replicas that it is for have left.</summary>
+    public bool IsAbandoned => _takers.Length > 0 && (Feed?.IsOver ?? !Array.Exists(_takers, replicas.Has));
+
+    private string Path => server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
+
+    public SnapshotOrder? Mark()
+    {
+        // A replica that must copy all data itself has no stream that could follow the snapshot.
+        if (server.Role.IsReplica && !replicas.Stream.IsOpen) return null;
+        // On a replica, the stream after the snapshot may begin in another database than 0.
+        int database = server.Role is { IsReplica: true } role ? role.StreamDatabase : -1;
+        lock (replicas.Gate)
+        {
+            _takers = replicas.TakersDue(ServerCore.UnixMilliseconds());
+            if (_takers is not [var first, ..]) return null;
+            ISnapshotOutput output = replicas.Streams(first) ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, Path);
+            var order = new SnapshotOrder(output) { OnlyFunctions = first.OnlyFunctions, StreamDatabase = database };
+            replicas.BeginStream();
+            foreach (Replica replica in _takers) replicas.Stream.Join(replica);
+            replicas.Began(this);
+            Feed?.Begin();
+            return order;
+        }
+    }
+
+    /// <summary>
+    /// Opens the file for each replica and deletes its name. The file exists until the last replica has closed it.
+    /// </summary>
+    public string? Publish()
+    {
+        if (Feed is not null) return null;
+        try
+        {
+            lock (replicas.Gate)
+                foreach (Replica replica in _takers)
+                    if (replicas.Has(replica)) replica.Give(server.Disk.Open(Path, DiskOpen.Read));
+            server.Disk.Delete(Path);
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
+
+    public void Ended(SnapshotRun run, string? failure)
+    {
+        replicas.Ended(this);
+        if (failure is null) return;
+        if (!run.IsCancelled) server.Log.LogWarning("The snapshot for replicas failed: {Reason}", failure);
+        foreach (Replica replica in _takers)
+        {
+            // A replica that has a part of the snapshot cannot wait for another one.
+            if (Feed is not null && replica.Reads(Feed)) replica.Connection.Kill();
+            if (replica.HasSnapshot) continue;
+            if (run.IsCancelled) replicas.Restart(replica);
+            else replica.Connection.Kill();
+        }
+    }
+}
