@@ -330,9 +330,16 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         package.CopyTo(_file);
         Interlocked.Add(ref _waiting, -package.Length);
         Volatile.Write(ref _keysDone, _keysDone + package.Keys);
-        int delay = _server.Config.RdbKeySaveDelay;
-        if (delay > 0) _over.Wait(TimeSpan.FromMicroseconds(Math.Min((double)package.Keys * delay, int.MaxValue)));
+        Delay(package.Keys);
         package.Dispose();
+    }
+
+    /// <summary>Waits as rdb-key-save-delay says. A change of the parameter ends a long wait.</summary>
+    private void Delay(long keys)
+    {
+        const double longestStep = 100_000;
+        for (double waited = 0, left; (left = (double)keys * _server.Config.RdbKeySaveDelay - waited) > 0; waited += longestStep)
+            if (_over.Wait(TimeSpan.FromMicroseconds(Math.Min(left, longestStep)))) return;
     }
 
     private void Guarded(Action step)

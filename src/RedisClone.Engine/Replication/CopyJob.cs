@@ -31,8 +31,17 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
             ISnapshotOutput output = replicas.Streams(first) ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, Path);
             var order = new SnapshotOrder(output) { OnlyFunctions = first.OnlyFunctions, StreamDatabase = database };
             replicas.BeginStream();
-            foreach (Replica replica in _takers) replicas.Stream.Join(replica);
-            replicas.Began(this);
+            try
+            {
+                foreach (Replica replica in _takers) replicas.Stream.Join(replica);
+                replicas.Began(this);
+            }
+            catch (OutOfMemoryException)
+            {
+                // A replica that has joined the stream would not be taken for the next snapshot.
+                foreach (Replica replica in _takers) replicas.Restart(replica);
+                throw;
+            }
             Feed?.Begin();
             return order;
         }

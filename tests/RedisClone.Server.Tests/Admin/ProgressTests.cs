@@ -73,8 +73,11 @@ public sealed class ProgressTests
         do info = client.Run("INFO progress");
         while (!info.Contains("work_snapshot:running=1", StringComparison.Ordinal));
         Assert.Matches(@"work_snapshot:running=1,unit=keys,done=\d+,total=50,", info);
+        // The parameter ends a wait that has begun.
         client.Run("CONFIG SET rdb-key-save-delay 0");
-        server.Core.Snapshots.Slot.Cancel();
+        do info = client.Run("INFO persistence");
+        while (info.Contains("rdb_bgsave_in_progress:1", StringComparison.Ordinal));
+        Assert.Contains("rdb_last_bgsave_status:ok", info, StringComparison.Ordinal);
     }
 
     private sealed class Lines : ILogger

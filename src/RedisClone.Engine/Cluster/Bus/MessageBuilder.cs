@@ -35,6 +35,7 @@ internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
         BinaryPrimitives.WriteUInt64BigEndian(data, owner.ConfigEpoch);
         Put(data[UpdateName..], owner.Name);
         owner.Slots.Bytes.CopyTo(data[UpdateSlots..]);
+        if (owner.IsMyself) State.Unannounced?.RemoveFrom(data.Slice(UpdateSlots, SlotSet.Length));
         return message;
     }
 
@@ -140,7 +141,9 @@ internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
         Number(message, MessageLayout.Type, (int)type);
         BinaryPrimitives.WriteUInt64BigEndian(message.AsSpan(CurrentEpoch), State.CurrentEpoch);
         BinaryPrimitives.WriteUInt64BigEndian(message.AsSpan(ConfigEpoch), leader.ConfigEpoch);
-        BinaryPrimitives.WriteUInt64BigEndian(message.AsSpan(Offset), (ulong)server.Replicas.Stream.Offset);
+        // Offset 0 means that the node has no complete data yet: other nodes hide it from clients.
+        long offset = server.Role.Follower is { Copy: not null } ? 0 : server.Replicas.Stream.Offset;
+        BinaryPrimitives.WriteUInt64BigEndian(message.AsSpan(Offset), (ulong)offset);
         Put(message.AsSpan(Sender), myself.Name);
         leader.Slots.Bytes.CopyTo(message.AsSpan(MessageLayout.Slots));
         if (myself.Primary is { } primary) Put(message.AsSpan(MessageLayout.Primary), primary.Name);

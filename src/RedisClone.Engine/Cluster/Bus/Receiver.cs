@@ -221,6 +221,8 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         {
             if (!SlotSet.Contains(message.Slots, slot) || State.OwnerOf(slot) is not { } owner || owner == sender || State.IsUnclaimed(slot)) continue;
             if (owner.ConfigEpoch <= message.ConfigEpoch) continue;
+            // The former owner removes its keys when it learns of this, so the replicas must know of it before.
+            if (owner.IsMyself && State.Unannounced?.Contains(slot) == true) continue;
             cluster.Bus.Send(sender.Link, MessageType.Update, cluster.Bus.Messages.Update(owner));
             return;
         }

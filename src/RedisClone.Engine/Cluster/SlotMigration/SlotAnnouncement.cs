@@ -18,7 +18,11 @@ internal sealed class SlotAnnouncement(ClusterMember cluster)
         ClusterState state = cluster.State;
         _unaware.Clear();
         _unaware.UnionWith(state.Myself.Replicas);
-        state.Unannounced = slots;
+        // The slots of an earlier takeover may still be unknown to a replica.
+        var unannounced = new SlotSet();
+        unannounced.UnionWith(slots);
+        if (state.Unannounced is { } earlier) unannounced.UnionWith(earlier);
+        state.Unannounced = unannounced;
         // nodes.conf has the slots before anybody is told.
         cluster.Finish();
         // A node answers a ping before it reads the slots, so the answer to the second one shows that it knows them.

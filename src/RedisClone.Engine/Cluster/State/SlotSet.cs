@@ -45,6 +45,12 @@ internal sealed class SlotSet
         return true;
     }
 
+    public void UnionWith(SlotSet other)
+    {
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+            if (other.Contains(slot)) Add(slot);
+    }
+
     /// <summary>Removes the slots of this set from a set of a message.</summary>
     public void RemoveFrom(Span<byte> bits)
     {
