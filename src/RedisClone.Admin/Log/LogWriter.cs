@@ -98,6 +98,7 @@ internal sealed class LogWriter(LogFile? file, Func<long, byte[]> lossNotice) : 
                 LostLines.Add();
             }
         }
+        PutBar([]);
     }
 
     /// <summary>Takes a line, or a bar if there is no line.</summary>

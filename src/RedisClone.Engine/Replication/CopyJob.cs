@@ -26,9 +26,9 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
         int database = server.Role is { IsReplica: true } role ? role.StreamDatabase : -1;
         lock (replicas.Gate)
         {
-            _takers = replicas.TakersDue(ServerCore.UnixMilliseconds());
+            _takers = replicas.TakersDue(ServerCore.UnixMilliseconds(), out bool streams);
             if (_takers is not [var first, ..]) return null;
-            ISnapshotOutput output = replicas.Streams(first) ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, Path);
+            ISnapshotOutput output = streams ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, Path);
             var order = new SnapshotOrder(output) { OnlyFunctions = first.OnlyFunctions, StreamDatabase = database };
             replicas.BeginStream();
             try

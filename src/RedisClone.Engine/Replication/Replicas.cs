@@ -56,8 +56,8 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>The number of replicas that have the stream up to an offset on their disk.</summary>
     public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= offset);
 
-    /// <summary>Whether every replica that follows the stream has processed it up to an offset.</summary>
-    public bool HaveAll(long offset) => _all.All(replica => replica is not { State: ReplicaState.Follows, IsModern: true } || replica.Acknowledged >= offset);
+    /// <summary>Whether every replica that has a whole copy has processed the stream up to an offset.</summary>
+    public bool HaveAll(long offset) => _all.All(replica => replica is not { HasWholeSnapshot: true, IsModern: true } || replica.Acknowledged >= offset);
 
     /// <summary>The number of replicas that follow the stream and have not acknowledged all of it.</summary>
     public int CountBehind()
@@ -243,30 +243,34 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     private void Begin()
     {
         if (server.Role is { IsReplica: true, IsLinkUp: false }) return;
-        if (TakersDue(ServerCore.UnixMilliseconds()).Length > 0) slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(server, this), isHeld: false);
+        if (TakersDue(ServerCore.UnixMilliseconds(), out _).Length > 0) slot.TryStart(SnapshotKind.Replicas, () => new CopyJob(server, this), isHeld: false);
     }
 
     public bool Has(Replica replica) => _all.Contains(replica);
-
-    /// <summary>Whether a replica is sent its snapshot while it is taken.</summary>
-    public bool Streams(Replica replica) => server.Config.ReplDisklessSync && replica.KnowsMarks;
 
     /// <summary>
     /// The replicas that the next snapshot is for; none if it is too early. Further replicas cannot join a snapshot that is sent while
     /// it is taken, so it waits for them some time.
     /// </summary>
-    public Replica[] TakersDue(long now)
+    /// <param name="now">The time in milliseconds.</param>
+    /// <param name="streams">Whether they are sent the snapshot while it is taken.</param>
+    public Replica[] TakersDue(long now, out bool streams)
     {
+        // CONFIG SET may change the parameter at any time.
+        bool isDiskless = server.Config.ReplDisklessSync;
         foreach (Replica first in _all)
         {
             if (!Waits(first)) continue;
-            bool streams = Streams(first);
-            Replica[] takers = [.. _all.Where(other => Waits(other) && other.OnlyFunctions == first.OnlyFunctions && Streams(other) == streams)];
+            bool streamsFirst = streams = Streams(first);
+            Replica[] takers = [.. _all.Where(other => Waits(other) && other.OnlyFunctions == first.OnlyFunctions && Streams(other) == streamsFirst)];
             int enough = server.Config.ReplDisklessSyncMaxReplicas;
             if (!streams || enough > 0 && takers.Length >= enough) return takers;
             if (now - first.AwaitedSince >= server.Config.ReplDisklessSyncDelay * 1000L) return takers;
         }
+        streams = false;
         return [];
+
+        bool Streams(Replica replica) => isDiskless && replica.KnowsMarks;
 
         static bool Waits(Replica replica) => replica is { State: ReplicaState.WaitsForSnapshot, IsMarked: false };
     }

@@ -1,6 +1,6 @@
-using System.Security.Cryptography;
 using System.Text;
 using RedisClone.Engine.Durability;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Replication;
 
@@ -15,7 +15,7 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     private const int MarkLength = 40;
 
     private readonly Replica[] _takers;
-    private readonly byte[] _mark = Encoding.ASCII.GetBytes(RandomNumberGenerator.GetHexString(MarkLength, lowercase: true));
+    private readonly byte[] _mark = Encoding.ASCII.GetBytes(Convert.ToHexStringLower(SystemRandom.GetBytes(MarkLength / 2)));
     private StreamPiece _first;         // that a replica may still read
     private StreamPiece _last;
     private long _firstEnd = StreamPiece.Size;
@@ -90,6 +90,8 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     {
         Write(_mark);
         Volatile.Write(ref _isComplete, true);
+        // Each replica references the pieces that it has not read yet.
+        _first = _last;
         foreach (Replica taker in _takers) taker.Step();
     }
 
@@ -110,10 +112,14 @@ internal sealed class SnapshotFeed : ISnapshotOutput
 
     private StreamPiece NextPiece()
     {
+        StreamPiece? piece = null;
         // A replica that has read beyond the end of a piece references a later one.
-        if (_first == _last || !Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd)) return new StreamPiece();
-        StreamPiece piece = _first;
-        (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
+        while (_first != _last && Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd))
+        {
+            piece = _first;
+            (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
+        }
+        if (piece is null) return new StreamPiece();
         (piece.Next, piece.Length) = (null, 0);
         return piece;
     }

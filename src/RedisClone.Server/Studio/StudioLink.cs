@@ -50,11 +50,13 @@ internal sealed class StudioLink : IDisposable
                 await replies.CopyAsync();
             }
         }
-        catch (Exception failure) when (failure is IOException or OperationCanceledException or InvalidOperationException)
+        catch (Exception failure)
         {
+            // The rest of a reply in the pipe would be taken for the next one.
             Close();
-            throw failure is OperationCanceledException
-                ? new IOException(string.Create(CultureInfo.InvariantCulture, $"No answer within {StudioLimits.CallPatience.TotalSeconds} seconds.")) : failure;
+            if (failure is OperationCanceledException)
+                throw new IOException(string.Create(CultureInfo.InvariantCulture, $"No answer within {StudioLimits.CallPatience.TotalSeconds} seconds."));
+            throw;
         }
         finally
         {

@@ -8,9 +8,10 @@ namespace RedisClone.Engine.Cluster.SlotMigration;
 /// when it learns of it. A replica that replaces this node must claim the slots from then on, so it has to know of them before. A replica
 /// shows what it knows in the header of its messages. The caller holds the lock of the cluster.
 /// </summary>
-internal sealed class SlotAnnouncement(ClusterMember cluster)
+internal sealed class SlotAnnouncement(ServerCore server, ClusterMember cluster)
 {
     private readonly HashSet<ClusterNode> _unaware = [];
+    private long _endsAt;
 
     /// <summary>Begins with the replicas.</summary>
     public void Begin(SlotSet slots)
@@ -23,6 +24,7 @@ internal sealed class SlotAnnouncement(ClusterMember cluster)
         unannounced.UnionWith(slots);
         if (state.Unannounced is { } earlier) unannounced.UnionWith(earlier);
         state.Unannounced = unannounced;
+        _endsAt = ServerCore.UnixMilliseconds() + server.Config.ClusterNodeTimeout;
         // nodes.conf has the slots before anybody is told.
         cluster.Finish();
         // A node answers a ping before it reads the slots, so the answer to the second one shows that it knows them.
@@ -42,8 +44,12 @@ internal sealed class SlotAnnouncement(ClusterMember cluster)
     {
         ClusterState state = cluster.State;
         if (state.Unannounced is null) return;
-        if (!state.Myself.IsPrimary) _unaware.Clear();
-        _unaware.RemoveWhere(replica => replica.Has(NodeFlags.Failed | NodeFlags.PossiblyFailed) || replica.Primary != state.Myself);
+        // Slots that have left this node meanwhile are not shown by its replicas.
+        state.Unannounced.IntersectWith(state.Myself.Slots);
+        if (!state.Myself.IsPrimary || state.Unannounced.Count == 0 || ServerCore.UnixMilliseconds() >= _endsAt) _unaware.Clear();
+        // A replica without an address has another name now, and is never heard.
+        _unaware.RemoveWhere(replica =>
+            replica.Has(NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress) || replica.Primary != state.Myself);
         if (_unaware.Count > 0)
         {
             PingUnaware();

@@ -21,7 +21,7 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
     private long _retryAt;
 
     /// <summary>What this node tells about slots that it has just taken over.</summary>
-    public SlotAnnouncement Announcement { get; } = new(cluster);
+    public SlotAnnouncement Announcement { get; } = new(server, cluster);
 
     /// <summary>The migration in progress, and then those that have ended, the latest first.</summary>
     public IEnumerable<SlotTask> All => Current is { } current ? [current, .. _archive] : _archive;

@@ -51,6 +51,12 @@ internal sealed class SlotSet
             if (other.Contains(slot)) Add(slot);
     }
 
+    public void IntersectWith(SlotSet other)
+    {
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+            if (!other.Contains(slot)) Remove(slot);
+    }
+
     /// <summary>Removes the slots of this set from a set of a message.</summary>
     public void RemoveFrom(Span<byte> bits)
     {
