@@ -90,8 +90,6 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     {
         Write(_mark);
         Volatile.Write(ref _isComplete, true);
-        // Each replica references the pieces that it has not read yet.
-        _first = _last;
         foreach (Replica taker in _takers) taker.Step();
     }
 
@@ -112,14 +110,10 @@ internal sealed class SnapshotFeed : ISnapshotOutput
 
     private StreamPiece NextPiece()
     {
-        StreamPiece? piece = null;
         // A replica that has read beyond the end of a piece references a later one.
-        while (_first != _last && Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd))
-        {
-            piece = _first;
-            (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
-        }
-        if (piece is null) return new StreamPiece();
+        if (_first == _last || !Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd)) return new StreamPiece();
+        StreamPiece piece = _first;
+        (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
         (piece.Next, piece.Length) = (null, 0);
         return piece;
     }
