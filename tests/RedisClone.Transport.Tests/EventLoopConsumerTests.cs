@@ -66,6 +66,30 @@ public sealed class EventLoopConsumerTests(ITestOutputHelper output)
         Assert.True(await ended.Task.WaitAsync(Transfer.Patience));
     }
 
+    /// <summary>The output that a thread has flushed while the event loop was busy leaves before a message of the event loop.</summary>
+    [Fact]
+    public async Task AMessageDoesNotOvertakePostedOutput()
+    {
+        var connected = new TaskCompletionSource<ConnectionContext>(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            connected.SetResult(connection);
+            await connection.Transport.Input.ReadAsync();
+        });
+        using var socket = host.Connect();
+        var connection = await connected.Task.WaitAsync(Transfer.Patience);
+        var feature = connection.Features.GetRequiredFeature<IEventLoopFeature>();
+        var sent = new TaskCompletionSource<(bool Before, bool After)>(TaskCreationOptions.RunContinuationsAsynchronously);
+        feature.EventLoop.Post(_ =>
+        {
+            Transfer.OnOwnThread(() => connection.Transport.Output.WriteAsync("a"u8.ToArray()).AsTask()).Wait();
+            bool before = feature.TrySend("b"u8);
+            feature.EventLoop.Post(_ => sent.SetResult((before, feature.TrySend("b"u8))), null);
+        }, null);
+        Assert.Equal((false, true), await sent.Task.WaitAsync(Transfer.Patience));
+        Assert.Equal("ab"u8, socket.ReceiveExactly(2));
+    }
+
     /// <summary>Sends back what arrives. It takes a random part of it, now or at the end of the round, or leaves it to the reader of the pipe.</summary>
     private sealed class Echo : IInputConsumer
     {

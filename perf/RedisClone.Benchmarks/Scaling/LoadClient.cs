@@ -72,5 +72,5 @@ internal sealed class LoadClient : IEventLoopFeature
 
     public ValueTask<FlushResult> FlushHeldAsync(long position) => throw new NotSupportedException();
 
-    public void Send(ReadOnlySpan<byte> message) => throw new NotSupportedException();
+    public bool TrySend(ReadOnlySpan<byte> message) => throw new NotSupportedException();
 }

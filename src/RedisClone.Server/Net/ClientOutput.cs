@@ -111,12 +111,11 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     /// <summary>
     /// Hands a message to the event loop without the queue and the pipe of the replies. The caller must be on the event loop's
-    /// thread while the connection waits for input. Returns false if other messages already wait.
+    /// thread while the connection waits for input. Returns false if other output must leave first.
     /// </summary>
     public bool TrySendMessage(byte[] message, Session session, Lane lane)
     {
-        if (HasMessages) return false;
-        loop!.Send(message);
+        if (HasMessages || !loop!.TrySend(message)) return false;
         session.NetOutput += message.Length;
         lane.NetOutput += message.Length;
         lane.Writes++;

@@ -57,5 +57,6 @@ public interface IEventLoopFeature
     /// Sends a message at the end of the round without the connection's pipe. The caller must be on the event loop, and the
     /// connection must wait for input and have flushed all its output.
     /// </summary>
-    void Send(ReadOnlySpan<byte> message);
+    /// <returns>False if output that another thread has flushed has not arrived on the event loop yet: it must leave first.</returns>
+    bool TrySend(ReadOnlySpan<byte> message);
 }

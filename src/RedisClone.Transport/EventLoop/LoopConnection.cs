@@ -82,7 +82,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public ValueTask<FlushResult> FlushHeldAsync(long position) => _writer.FlushHeldAsync(position);
 
-    public void Send(ReadOnlySpan<byte> message) => _writer.Append(message);
+    public bool TrySend(ReadOnlySpan<byte> message) => _writer.TryAppend(message);
 
     public int Fd { get; }
 

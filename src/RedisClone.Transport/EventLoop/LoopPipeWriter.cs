@@ -133,11 +133,13 @@ internal sealed class LoopPipeWriter : PipeWriter
     }
 
     /// <summary>
-    /// On the event loop, while the writer is idle: adds a message that is sent with this round, without the pipe.
+    /// On the event loop, while the writer is idle: adds a message that is sent with this round, without the pipe. Returns false if
+    /// output that was posted to the event loop has not arrived, because the message would overtake it.
     /// </summary>
-    public void Append(ReadOnlySpan<byte> message)
+    public bool TryAppend(ReadOnlySpan<byte> message)
     {
-        if (_broken) return;
+        if (Volatile.Read(ref _posted) != 0) return false;
+        if (_broken) return true;
         if (_held > 0) _loop.Held.EnsureRoom();
         if (_sending.IsEmpty || _sending.Last.Room < message.Length)
         {
@@ -148,6 +150,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         CountUnsent(message.Length);
         if (_held > 0) Hold(message.Length, position: 0);
         if (MaySend) _loop.QueueSend(_connection);
+        return true;
     }
 
     /// <summary>
