@@ -6,7 +6,7 @@ namespace RedisClone.Compare.Load;
 
 /// <summary>
 /// Reads the figures of a server each second, as a Prometheus that scrapes it and a browser with the first screen of the studio do.
-/// Without a port, nobody reads them.
+/// Without a port, it reads nothing.
 /// </summary>
 internal sealed class Watcher : IDisposable
 {
