@@ -23,5 +23,5 @@ internal static class ProgressInfo
     ];
 
     private static IEnumerable<KeyValuePair<string, LongWork?>> AllKinds(ServerReading reading) =>
-        LongWork.Names.Select(name => KeyValuePair.Create(name, reading.Work.FirstOrDefault(work => work.Name == name)));
+        LongWorkKind.All.Select(kind => KeyValuePair.Create(kind.Name, reading.Work.FirstOrDefault(work => work.Kind == kind)));
 }

@@ -19,7 +19,7 @@ internal sealed class ProgressReports(ServerCore server, ILogger lines, RedisLog
         LongWork[] works = [.. LongWork.Of(server).Where(work => work.Taken >= leastTaken)];
         if (!_isTerminal)
         {
-            foreach (LongWork work in works) lines.LogInformation("{Work}: {Progress}", work.Title, ProgressText.Line(work));
+            foreach (LongWork work in works) lines.LogInformation("{Work}: {Progress}", work.Kind.Title, ProgressText.Line(work));
             return;
         }
         if (works.Length == 0 && !_hasBar) return;

@@ -24,7 +24,7 @@ internal static class ProgressText
     public static string Bar(LongWork work)
     {
         int filled = (int)(work.Share * BarWidth);
-        return $"{work.Title} [{new string('#', filled)}{new string('.', BarWidth - filled)}] {Line(work)}";
+        return $"{work.Kind.Title} [{new string('#', filled)}{new string('.', BarWidth - filled)}] {Line(work)}";
     }
 
     private static string Span(long seconds) => seconds switch

@@ -26,7 +26,7 @@ internal sealed class RedisLog : ILoggerProvider
 
     public bool IsStandardOutput => _file is null;
 
-    /// <summary>Whether a person reads the log on a terminal while it is written.</summary>
+    /// <summary>Whether the log goes to a terminal as text.</summary>
     public bool IsTerminal { get; }
 
     public bool IsJson => _config.LogFormat == LogFormat.Json;

@@ -15,7 +15,7 @@ namespace RedisClone.Engine.Execution;
 /// </summary>
 internal sealed class BlockedClients(ServerCore server)
 {
-    // Each write reads it. A client that begins or ends to wait writes it.
+    // Each write command reads it. It changes when a client blocks or is served.
     private int _blocked;
 
     /// <summary>The number of clients that are blocked now.</summary>

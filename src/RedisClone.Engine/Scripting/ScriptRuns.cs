@@ -50,11 +50,10 @@ internal sealed class ScriptRuns(ServerCore server)
 
     /// <summary>
     /// The error reply to a command that cannot run because a busy script holds shards that it needs, or null. A script that
-    /// holds all shards lets no command run.
+    /// holds all shards lets no command run. It takes a lock, so the caller looks at <see cref="IsAnyBusy"/> first.
     /// </summary>
     public string? Refuse(Session session, CommandRow row, in Request request)
     {
-        if (!IsAnyBusy) return null;
         ShardSet? needed = null;
         lock (_long)
         {

@@ -110,8 +110,8 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// than a hop takes.
     /// </summary>
     /// <remarks>
-    /// Whatever holds the shard for long costs one such moment, not one for each command: the first command that waits in vain goes into the
-    /// mailbox, and nobody waits here while work waits there.
+    /// A long command in the shard costs one such wait, not one for each later command. The first command that waits in vain goes into the
+    /// mailbox, and no thread waits here while the mailbox has work.
     /// </remarks>
     internal bool TryEnterSoon()
     {

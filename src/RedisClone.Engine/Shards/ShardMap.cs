@@ -86,7 +86,7 @@ internal sealed class ShardMap
 
     /// <summary>
     /// Takes all shards at once if all are idle within a moment. A short script would otherwise spend more time on taking the shards one
-    /// by one than on its work. While the gate is closed, nobody enters a shard, so a thread that is in one with something short leaves it soon.
+    /// by one than on its work. While the gate is closed, no thread enters a shard, and a thread with a short command leaves its shard soon.
     /// If a shard stays busy, a <see cref="ShardHold"/> takes the shards.
     /// </summary>
     internal bool TryEnterAll()

@@ -28,7 +28,7 @@ internal sealed class ProgressDisplay : IDisposable
     public void Begin(string name, Func<long> total, Func<long> done)
     {
         long started = Stopwatch.GetTimestamp();
-        lock (_gate) _work = () => new LongWork(name, name, InBytes: true, done(), total(), Stopwatch.GetElapsedTime(started));
+        lock (_gate) _work = () => new LongWork(new LongWorkKind(name, name), InBytes: true, done(), total(), Stopwatch.GetElapsedTime(started));
     }
 
     /// <summary>Ends the step, so that other output can follow.</summary>
@@ -53,7 +53,7 @@ internal sealed class ProgressDisplay : IDisposable
         {
             if (_work?.Invoke() is not { } work) return;
             if (_isTerminal) Replace(TerminalBar.Of(work));
-            else _error.WriteLine($"{work.Title}: {ProgressText.Line(work)}");
+            else _error.WriteLine($"{work.Kind.Title}: {ProgressText.Line(work)}");
         }
     }
 

@@ -116,7 +116,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
             await FailAsync(context, StatusCodes.Status415UnsupportedMediaType, "only application/json");
             return;
         }
-        // Of those who have not signed in, only a short body is read.
+        // Before a browser has signed in, only the short body of a sign-in is read.
         bool signsIn = call == "/session";
         StudioSession? session = signsIn ? null : sessions.Of(context);
         if (session is null && !signsIn)

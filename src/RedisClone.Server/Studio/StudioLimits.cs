@@ -14,7 +14,7 @@ internal static class StudioLimits
     /// <summary>Commands in one call.</summary>
     public const int Commands = 256;
 
-    /// <summary>Bytes of the body of a request to sign in, which anyone may send.</summary>
+    /// <summary>Bytes of the body of a request to sign in. It needs no session.</summary>
     public const int SignInBytes = 16 << 10;
 
     /// <summary>Bytes of the body of one call in a large heap. A key of a megabyte is named several times in it.</summary>

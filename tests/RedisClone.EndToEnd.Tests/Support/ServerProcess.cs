@@ -41,7 +41,7 @@ internal sealed class ServerProcess : IDisposable
     {
         while (!_ready.Wait(100))
         {
-            if (!_process.HasExited) continue;
+            if (!HasExited) continue;
             string output = Output;
             Dispose();
             throw new InvalidOperationException($"{program} exited at once:\n{output}");
@@ -52,7 +52,17 @@ internal sealed class ServerProcess : IDisposable
 
     public int Id => _process.Id;
 
-    public bool HasExited => _process.HasExited;
+    /// <summary>Whether the process has ended. Then <see cref="Output"/> is complete.</summary>
+    public bool HasExited
+    {
+        get
+        {
+            if (!_process.HasExited) return false;
+            // The last lines may arrive after the exit.
+            _process.WaitForExit();
+            return true;
+        }
+    }
 
     /// <summary>The output so far.</summary>
     public string Output
@@ -111,7 +121,7 @@ internal sealed class ServerProcess : IDisposable
     /// </summary>
     public void AssertWell()
     {
-        Assert.False(_process.HasExited, $"the server exited:\n{Output}");
+        Assert.False(HasExited, $"the server exited:\n{Output}");
         using RespClient client = Connect();
         client.Expect("+PONG", "PING");
         Assert.False(Output.Contains("Exception", StringComparison.Ordinal), $"the log has an exception:\n{Output}");

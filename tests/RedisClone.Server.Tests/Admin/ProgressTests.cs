@@ -10,7 +10,7 @@ namespace RedisClone.Server.Tests.Admin;
 /// <summary>How far long work is: in INFO, in the log and on a terminal.</summary>
 public sealed class ProgressTests
 {
-    private static readonly LongWork s_half = new("load", "Loading", true, 3L << 29, 3L << 30, TimeSpan.FromSeconds(10));
+    private static readonly LongWork s_half = new(LongWorkKind.Load, true, 3L << 29, 3L << 30, TimeSpan.FromSeconds(10));
 
     [Fact]
     public void ALineHasTheShareTheRateAndTheTimeLeft()
@@ -47,7 +47,7 @@ public sealed class ProgressTests
         Assert.Contains("work_load:running=1,unit=bytes,done=500,total=2000,done_ratio=0.25,", info, StringComparison.Ordinal);
         Assert.Contains("work_snapshot:running=0,", info, StringComparison.Ordinal);
         LongWork work = LongWork.Of(server.Core).Single();
-        Assert.Equal(("load", 0.25), (work.Name, work.Share));
+        Assert.Equal(("load", 0.25), (work.Kind.Name, work.Share));
         new ProgressReports(server.Core, log).Report(TimeSpan.Zero);
         Assert.StartsWith("Loading: 25 %, 500 B of 2.0 KB, ", log.All.Single(), StringComparison.Ordinal);
         // Work that is over soon is not worth a line.

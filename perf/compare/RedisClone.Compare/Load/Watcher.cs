@@ -6,7 +6,7 @@ namespace RedisClone.Compare.Load;
 
 /// <summary>
 /// Reads the figures of a server each second, as a Prometheus that scrapes it and a browser with the first screen of the studio do.
-/// Without a port, nobody reads them.
+/// Without a port, it reads nothing.
 /// </summary>
 internal sealed class Watcher : IDisposable
 {
@@ -50,13 +50,13 @@ internal sealed class Watcher : IDisposable
     private async Task WatchAsync(string address)
     {
         await PostAsync(address, "session", "{}");
+        string series = string.Join(',', s_series.Select(name => JsonSerializer.Serialize(name)));
         using var timer = new PeriodicTimer(TimeSpan.FromSeconds(1));
         long last = 0;
         do
         {
             await _http.GetStringAsync($"{address}/metrics", _ending.Token);
             await PostAsync(address, "call", Commands);
-            string series = string.Join(',', s_series.Select(name => JsonSerializer.Serialize(name)));
             string answer = await PostAsync(
                 address, "history", $$"""{"series":[{{series}}],"seconds":300,"points":300,"after":{{last.ToString(CultureInfo.InvariantCulture)}}}""");
             using JsonDocument points = JsonDocument.Parse(answer);

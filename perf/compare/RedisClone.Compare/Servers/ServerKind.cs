@@ -12,7 +12,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     public const string Sockets = "RedisClone-sockets";
     public const string Redis = "redis-server";
 
-    /// <summary>Follows the name of a build of this server whose figures nobody reads and which keeps no history.</summary>
+    /// <summary>The suffix of a build of this server that keeps no history and whose figures are not read.</summary>
     public const string Unwatched = "-unwatched";
 
     /// <summary>The program of perf/floor.</summary>

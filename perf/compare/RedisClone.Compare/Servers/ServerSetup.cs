@@ -31,7 +31,7 @@ internal sealed record ServerSetup(int Port, string Directory, IReadOnlyList<int
     /// <summary>The port of TLS. It is used only with <see cref="Link.Tls"/>.</summary>
     public int TlsPort { get; init; }
 
-    /// <summary>The port of the studio and the metrics; 0 if nobody reads the figures of the server.</summary>
+    /// <summary>The port of the studio and the metrics; 0 if no figures are read.</summary>
     public int HttpPort { get; init; }
 
     public string Socket => Path.Combine(Directory, "socket");

@@ -38,7 +38,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         {
             long total = Volatile.Read(ref _snapshot), applied = Interlocked.Read(ref _applied);
             return _isOver || total <= 0 || applied >= total ? null
-                : new LongWork(LongWork.Names[7], "Import of slots", true, applied, total, LongWork.Since(task.StartedAt));
+                : new LongWork(LongWorkKind.SlotImport, true, applied, total, LongWork.Since(task.StartedAt));
         }
     }
 
