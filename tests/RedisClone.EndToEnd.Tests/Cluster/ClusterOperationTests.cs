@@ -20,6 +20,7 @@ public sealed class ClusterOperationTests
         using ServerProcess joining = ClusterOfNodes.Start(kind);
         AssertNoError(ClusterOfNodes.Cli("--cluster", "add-node", At(joining), At(first)));
         foreach (ServerProcess node in cluster.Nodes.Append(joining)) FollowingTests.Until(() => KnownNodes(node) == 4, "the node does not join", node);
+        FollowingTests.Until(() => ClusterOfNodes.Info(joining).Contains("cluster_state:ok", StringComparison.Ordinal), "the node does not see the cluster", joining);
         AwaitAgreement(first);
         string name = ClusterOfNodes.NameOf(joining);
         string output = ClusterOfNodes.Cli("--cluster", "rebalance", At(first), "--cluster-use-empty-masters", "--cluster-weight", $"{name}=0.05");

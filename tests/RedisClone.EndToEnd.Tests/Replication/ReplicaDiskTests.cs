@@ -138,7 +138,7 @@ public sealed class ReplicaDiskTests
         string[] options = [.. OfTests, "--dir", folder, "--appendonly", "yes", "--appendfsync", "always"];
         using ServerProcess primary = ServerProcess.Redis(OfTests);
         using (RespClient there = primary.Connect()) there.Expect("+OK", "DEBUG", "POPULATE", "1500", "key", "300");
-        using (ServerProcess replica = ServerProcess.Ours([.. options, "--key-load-delay", "2000"]))
+        using (ServerProcess replica = ServerProcess.Ours([.. options, "--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"]))
         {
             using RespClient client = replica.Connect();
             client.Expect("+OK", "SET", "old", "data");
