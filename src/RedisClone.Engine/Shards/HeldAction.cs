@@ -3,8 +3,8 @@ using System.Runtime.ExceptionServices;
 namespace RedisClone.Engine.Shards;
 
 /// <summary>
-/// Runs an action while every shard is held, or some of them, and blocks the calling thread until it has finished. It is meant for rare cases
-/// such as shutdown.
+/// Runs an action while every shard is held, or some of them, and blocks the calling thread until it has finished. The action runs on the
+/// calling thread, or on a worker if a shard is busy. It is meant for rare cases such as shutdown.
 /// </summary>
 internal sealed class HeldAction : IHeldWork
 {
@@ -25,7 +25,8 @@ internal sealed class HeldAction : IHeldWork
 
     public void RunAndWait(in ShardSet held)
     {
-        _hold.AcquireOnWorker(held);
+        // The action needs no worker while the caller blocks one: callers on all workers would wait for each other.
+        if (_hold.TryAcquire(held)) _hold.RunHere();
         _done.Wait();
         _done.Dispose();
         _failure?.Throw();

@@ -28,9 +28,10 @@ public sealed class SlotFailoverTests
     public void TheSourceKeepsWhatTheReplicaDoesNotKnow()
     {
         using var faults = new BusFaults();
-        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica, faults);
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica, faults, nodeTimeout: 10_000);
         string[] keys = Fill(source);
         string name = ClusterOfNodes.NameOf(target), other = ClusterOfNodes.NameOf(replica);
+        // The target does not wait for a replica that is silent for the timeout, so the timeout is longer than the import.
         faults.Cut((one, two) => one == name && two == other);
         Import(target);
         FollowingTests.Until(() => OwnSlots(target) > 16384 / 3 + 1, "the slots do not move", target);
@@ -58,9 +59,11 @@ public sealed class SlotFailoverTests
         Assert.Equal(Keys, Served(target, keys));
     }
 
-    private static ClusterOfNodes Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica, BusFaults? faults = null)
+    private static ClusterOfNodes Create(
+        out ServerProcess source, out ServerProcess target, out ServerProcess replica, BusFaults? faults = null, int nodeTimeout = ClusterOfNodes.NodeTimeout)
     {
-        var cluster = new ClusterOfNodes("oooooo", replicas: 1, faults, "--enable-debug-command", "yes", "--appendonly", "yes");
+        var cluster = new ClusterOfNodes(
+            "oooooo", replicas: 1, faults, "--enable-debug-command", "yes", "--appendonly", "yes", "--cluster-node-timeout", $"{nodeTimeout}");
         source = OwnerOf(cluster, 0);
         target = OwnerOf(cluster, 16383);
         int port = target.Port;

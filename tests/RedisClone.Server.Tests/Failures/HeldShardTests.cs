@@ -36,6 +36,19 @@ public sealed class HeldShardTests(ITestOutputHelper output) : IDisposable
         AssertIdle(_shards);
     }
 
+    /// <summary>A caller on a worker blocks it, so the action must not need a second one: many callers would stop all workers.</summary>
+    [Fact]
+    public void AnActionOnIdleShardsRunsOnTheCallingThread()
+    {
+        int thread = 0;
+        new HeldAction(_shards, () => thread = Environment.CurrentManagedThreadId).RunAndWait();
+        Assert.Equal(Environment.CurrentManagedThreadId, thread);
+        AssertIdle(_shards);
+        Assert.Throws<InvalidOperationException>(
+            () => new HeldAction(_shards, static () => throw new InvalidOperationException("a test's")).RunAndWait());
+        AssertIdle(_shards);
+    }
+
     [Fact]
     public async Task AVisitThatThrowsEndsItsHoldAndVisitsTheOtherShards()
     {

@@ -52,9 +52,6 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
             cluster.Follow(top);
         }
         else if (lostOfMine.Count > 0)
-        {
-            server.Log.LogInformation("Keys of {Count} slots that another node serves now are removed.", lostOfMine.Count);
             cluster.Drop.Start(lostOfMine);
-        }
     }
 }

@@ -9,14 +9,31 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
 {
     private const int KeysPerSlice = 128;
 
-    /// <summary>Removes the keys on a worker.</summary>
-    public void Start(SlotSet slots) =>
-        ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.RunGuarded(state.Slots), (Self: this, Slots: slots), preferLocal: false);
+    private readonly Lock _gate = new();
+    private SlotSet? _next;             // what the running worker removes next
+    private bool _isRunning;
+
+    /// <summary>
+    /// Removes the keys on a worker. There is one at a time: redis-cli moves a thousand slots one by one in seconds, and as many workers
+    /// that wait for shards would leave none for the messages of the bus.
+    /// </summary>
+    public void Start(SlotSet slots)
+    {
+        lock (_gate)
+        {
+            (_next ??= new SlotSet()).UnionWith(slots);
+            if (_isRunning) return;
+            ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
+            _isRunning = true;
+        }
+    }
 
     /// <summary>Removes the keys and returns when they are gone. The caller holds no shard, and not the lock of the cluster.</summary>
     public void Run(SlotSet slots)
     {
-        foreach (int slot in Occupied(slots))
+        List<int> occupied = Occupied(slots);
+        if (occupied.Count > 0) server.Log.LogInformation("Keys of {Count} slots that another node serves are removed", occupied.Count);
+        foreach (int slot in occupied)
         {
             var shard = ShardSet.Of(server.Shards.IndexOf(KeySlot.HashOf(slot)));
             bool hasMore = true;
@@ -30,15 +47,25 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         }
     }
 
-    private void RunGuarded(SlotSet slots)
+    private void RunAll()
     {
-        try
+        while (true)
         {
-            Run(slots);
-        }
-        catch (Exception bug)
-        {
-            server.Failures.WorkFailed("Keys of slots of another node could not be removed", bug);
+            SlotSet slots;
+            lock (_gate)
+            {
+                _isRunning = _next is not null;
+                if (_next is null) return;
+                (slots, _next) = (_next, null);
+            }
+            try
+            {
+                Run(slots);
+            }
+            catch (Exception bug)
+            {
+                server.Failures.WorkFailed("Keys of slots of another node could not be removed", bug);
+            }
         }
     }
 
