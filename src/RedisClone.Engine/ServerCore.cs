@@ -233,7 +233,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
             if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         if (Access.LoadAtStart() is { } refusal) return refusal;
         if (Cluster?.Prepare() is { } unfit) return unfit;
-        RoleFile.Read();
+        if (RoleFile.Read() is { } damage) return damage;
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
         Loading = new LoadProgress();
         return null;

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Journal.Disk;
+using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Engine.Replication;
 
@@ -12,6 +13,8 @@ namespace RedisClone.Engine.Replication;
 /// <remarks>
 /// The role counts only while the configured role is the one that it replaced: a later change of replicaof in the flags or in the
 /// environment wins. With a configuration file, CONFIG REWRITE keeps the role, as with Redis.
+/// The lines are "role" with the configured role and the one that replaced it, "position", and "check" with the CRC-64 of the lines before
+/// it. The first form of the file has no "check". A damaged file prevents the start: a replica must not start as a writable master.
 /// </remarks>
 internal sealed class RoleFile(ServerCore server)
 {
@@ -26,26 +29,27 @@ internal sealed class RoleFile(ServerCore server)
     private bool KeepsRole => server.Config.ConfigFile is null && server.Cluster is null;
 
     /// <summary>Reads the file at the start and sets the role of the configuration.</summary>
-    public void Read()
+    /// <returns>Null, or the reason why the server must not start.</returns>
+    public string? Read()
     {
         _configured = Text(server.Config.ReplicaOf);
         try
         {
-            if (!server.Disk.Exists(Path)) return;
-            foreach (string line in ReadText().Split('\n'))
-            {
-                string[] words = line.Split(' ');
-                if (words is ["role", ..] && words.Length > 2) TakeRole(words);
-                else if (words is ["position", ..]) _end = line["position ".Length..];
-            }
-            // The position is that of a shutdown. It is gone once there are new writes.
-            if (_end.Length > 0) Write(withEnd: false);
+            if (!server.Disk.Exists(Path)) return null;
+            Parse(ReadText());
+        }
+        catch (InvalidDataException damage)
+        {
+            return $"Unrecoverable error: the file {Path}, which keeps the role of this server, is damaged: {damage.Message}. " +
+                $"Delete it to start with the role of the configuration: {Describe(server.Config.ReplicaOf)}.";
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
-            _end = "";
-            server.Log.LogWarning("{Path} cannot be used: {Reason}", Path, failure.Message);
+            return $"The file {Path}, which keeps the role of this server, cannot be read: {failure.Message}";
         }
+        // The position is that of a shutdown. It is gone once there are new writes.
+        if (_end.Length > 0 && !TryWrite(withEnd: false)) _end = "";
+        return null;
     }
 
     /// <summary>The position at the shutdown, if the journal ends where it ended then; else null.</summary>
@@ -76,37 +80,77 @@ internal sealed class RoleFile(ServerCore server)
     }
 
     private static string Text(ReplicaOf? primary) =>
-        primary is null ? "primary -" : string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
+        primary is null ? "primary -" : string.Create(CultureInfo.InvariantCulture, $"{Escaped(primary.Host)} {primary.Port}");
+
+    private static string Describe(ReplicaOf? primary) => primary is null ? "a master" : $"a replica of {primary.Host}:{primary.Port}";
+
+    /// <summary>A host as one word.</summary>
+    private static string Escaped(string host) => host.Any(static c => c is <= ' ' or '%' or > '~') ? Uri.EscapeDataString(host) : host;
 
     private static long Number(string word) => long.TryParse(word, NumberStyles.None, CultureInfo.InvariantCulture, out long number) ? number : -1;
+
+    private void Parse(string text)
+    {
+        if (text.Length == 0) throw new InvalidDataException("it is empty");
+        if (text.Length > Limits.RoleFile) throw new InvalidDataException("it is too long");
+        if (text[^1] != '\n') throw new InvalidDataException("its last line is incomplete");
+        string[] lines = text[..^1].Split('\n');
+        if (lines[^1].StartsWith("check ", StringComparison.Ordinal))
+        {
+            int length = text.Length - lines[^1].Length - 1;
+            if (lines[^1] != Check(text[..length])) throw new InvalidDataException("its checksum is wrong");
+            lines = lines[..^1];
+        }
+        string[]? role = null;
+        string end = "";
+        foreach (string line in lines)
+        {
+            string[] words = line.Split(' ');
+            if (words is ["role", _, _, _, _] && role is null && end.Length == 0 && IsRole(words[1], words[2]) && IsRole(words[3], words[4])) role = words;
+            else if (words is ["position", { Length: ReplicationHistory.IdLength }, _, _, _] && end.Length == 0
+                && words[2..].All(static word => Number(word) >= 0))
+                end = line["position ".Length..];
+            else throw new InvalidDataException("a line is not valid");
+        }
+        if (role is not null) TakeRole(role);
+        _end = end;
+    }
+
+    private static bool IsRole(string host, string port) => port == "-" ? host == "primary" : Number(port) is >= 0 and <= ushort.MaxValue;
+
+    private static ReplicaOf? Role(string host, string port) => port == "-" ? null : new ReplicaOf(Uri.UnescapeDataString(host), (int)Number(port));
+
+    private static string Check(string lines) => $"check {Crc64.Compute(Encoding.UTF8.GetBytes(lines)):x16}";
 
     /// <summary>Takes the role from a line: the configured role, and the one that replaced it.</summary>
     private void TakeRole(string[] words)
     {
-        if (!KeepsRole || words.Length != 5 || $"{words[1]} {words[2]}" != _configured) return;
-        _role = $"{words[3]} {words[4]}";
-        server.Config.ReplicaOf = Number(words[4]) is >= 0 and <= ushort.MaxValue and var port ? new ReplicaOf(words[3], (int)port) : null;
-        server.Log.LogInformation("The role that was set at run time is kept: {Role}",
-            server.Config.ReplicaOf is { } primary ? $"a replica of {primary.Host}:{primary.Port}" : "a master");
+        if (!KeepsRole || Text(Role(words[1], words[2])) != _configured) return;
+        server.Config.ReplicaOf = Role(words[3], words[4]);
+        _role = Text(server.Config.ReplicaOf);
+        server.Log.LogInformation("The role that was set at run time is kept: {Role}", Describe(server.Config.ReplicaOf));
     }
 
     private string ReadText()
     {
         using IDiskFile file = server.Disk.Open(Path, DiskOpen.Read);
-        byte[] bytes = new byte[(int)Math.Min(file.Length, Limits.RoleFile)];
+        // One byte more than allowed shows that the file is too long.
+        byte[] bytes = new byte[(int)Math.Min(file.Length, Limits.RoleFile + 1)];
         int read = file.Read(0, bytes);
         return Encoding.UTF8.GetString(bytes, 0, read);
     }
 
-    private void TryWrite(bool withEnd)
+    private bool TryWrite(bool withEnd)
     {
         try
         {
             Write(withEnd);
+            return true;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
             server.Log.LogWarning("The role cannot be kept for a restart: {Reason}", failure.Message);
+            return false;
         }
     }
 
@@ -115,6 +159,8 @@ internal sealed class RoleFile(ServerCore server)
         var text = new StringBuilder();
         if (_role.Length > 0) text.Append("role ").Append(_configured).Append(' ').Append(_role).Append('\n');
         if (withEnd && _end.Length > 0) text.Append("position ").Append(_end).Append('\n');
+        text.Append(Check(text.ToString())).Append('\n');
+        if (text.Length > Limits.RoleFile) throw new IOException("the name of the master is too long");
         string temporary = Path + ".tmp";
         using (IDiskFile file = server.Disk.Open(temporary, DiskOpen.New))
         {

@@ -413,8 +413,10 @@ internal sealed partial class Connection
         return true;
     }
 
+    /// <summary>Replies as to a command: after CLIENT REPLY SKIP, this reply is the one that is skipped.</summary>
     private void ReplyProtocolError()
     {
+        Session.AdvanceReplyMode();
         Session.Reply.Error(_batch.ErrorBytes);
         _server.Lanes.Current.CountError(Session.Reply.LastErrorCode);
         Session.CloseAfterReply = true;

@@ -2,7 +2,6 @@ using System.Globalization;
 using System.Net.Sockets;
 using System.Text;
 using RedisClone.EndToEnd.Tests.Support;
-using RedisClone.EndToEnd.Tests.Tls;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
 
@@ -49,33 +48,6 @@ public sealed class ClientFloodTests
         using ServerProcess again = ServerProcess.Ours(["--dir", server.Folder, .. Durable.Split(' ')]);
         using RespClient reader = again.Connect();
         for (int i = 0; i < acknowledged; i++) reader.Expect(":1000", "STRLEN", $"key:{i}");
-    }
-
-    /// <summary>The output of TLS clients is in the pool of Kestrel's sockets, which gives it back when memory is short.</summary>
-    [Fact]
-    public void TheMemoryOfTlsClientsThatDoNotReadComesBack()
-    {
-        using var authority = new TestAuthority();
-        (string certificate, string key) = authority.Issue("server");
-        int tlsPort = Ports.Free();
-        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x8000000; exec SERVER > log", "--save ''",
-            $"--tls-port {tlsPort} --tls-cert-file {certificate} --tls-key-file {key} --tls-ca-cert-file {authority.File} --tls-auth-clients no");
-        using RespClient first = server.Connect();
-        first.Expect("+OK", "SET", "big", new string('x', 5_000_000));
-        string requests = string.Concat(Enumerable.Repeat("GET big\r\n", 20));
-        var held = new List<TlsClient>();
-        for (int i = 0; i < 40; i++)
-            if (TryOpenTls(tlsPort, requests) is { } client) held.Add(client);
-        for (int tries = 0; int.Parse(ShellServer.Figure(first, "evicted_clients"), CultureInfo.InvariantCulture) < held.Count / 2; tries++)
-        {
-            Assert.True(tries < 300, "the clients are not evicted");
-            Thread.Sleep(100);
-        }
-        foreach (TlsClient client in held) client.Dispose();
-        Assert.NotEmpty(held);
-        AwaitSet(server.Port, 0);
-        int exit = server.StopOrKill();
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
     }
 
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
@@ -138,23 +110,6 @@ public sealed class ClientFloodTests
         _ => [],
     };
 
-    private static TlsClient? TryOpenTls(int port, string requests)
-    {
-        TlsClient? client = null;
-        try
-        {
-            client = new TlsClient(port);
-            client.Send(requests);
-            return client;
-        }
-        catch (Exception e) when (e is IOException or SocketException)
-        {
-            // The connection was refused or evicted.
-            client?.Dispose();
-            return null;
-        }
-    }
-
     private static RespClient? TryOpen(int port, byte[] request)
     {
         RespClient? client = null;
@@ -172,7 +127,6 @@ public sealed class ClientFloodTests
         }
     }
 
-    /// <summary>Whether a write was acknowledged. It may be refused while memory is short.</summary>
     /// <summary>Repeats a write that may be refused until the memory of clients that have gone is free.</summary>
     private static void AwaitSet(int port, int number)
     {
@@ -183,6 +137,7 @@ public sealed class ClientFloodTests
         }
     }
 
+    /// <summary>Whether a write was acknowledged. It may be refused while memory is short.</summary>
     private static bool TrySet(int port, int number)
     {
         try

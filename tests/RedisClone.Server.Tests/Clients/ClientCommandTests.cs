@@ -128,6 +128,29 @@ public sealed class ClientCommandTests
         Assert.Equal("OK", late.Run("SET k w"));
     }
 
+    /// <summary>The error that closes the connection is a reply like that of a command: it may be the one to skip, or the one after it.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop)]
+    [InlineData(TransportKind.Sockets)]
+    public async Task AProtocolErrorIsTheReplyThatIsSkipped(TransportKind transport)
+    {
+        const string malformed = "*1\r\n$x\r\n", error = "-ERR Protocol error: invalid bulk length\r\n";
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        string skip = TestClient.Encode("CLIENT", "REPLY", "SKIP"), off = TestClient.Encode("CLIENT", "REPLY", "OFF"), ping = TestClient.Encode("PING");
+        Assert.Equal("", Replies(skip + malformed));
+        Assert.Equal(error, Replies(skip + ping + malformed));
+        Assert.Equal(error, Replies(skip + TestClient.Encode("CLIENT", "REPLY", "x") + malformed));
+        Assert.Equal("+PONG\r\n" + error, Replies(skip + ping + ping + malformed));
+        Assert.Equal("", Replies(off + ping + malformed));
+
+        string Replies(string requests)
+        {
+            using TestClient client = server.Connect();
+            client.SendRaw(requests);
+            return client.ReadToEnd();
+        }
+    }
+
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]

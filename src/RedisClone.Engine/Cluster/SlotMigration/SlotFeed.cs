@@ -62,7 +62,8 @@ internal sealed class SlotFeed(ServerCore server, SlotSet slots) : IEffectSink
         if (_bytes.Length > kept) _bytes = [];
     }
 
-    private bool Concerns(CommandRow row, in Request request)
+    /// <summary>The number of keys of a command that are in slots, and the number of its other keys.</summary>
+    public static (int Inside, int Outside) CountKeys(CommandRow row, in Request request, SlotSet slots)
     {
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         int inside = 0, outside = 0;
@@ -71,6 +72,12 @@ internal sealed class SlotFeed(ServerCore server, SlotSet slots) : IEffectSink
                 if (slots.Contains(KeySlot.Of(request[positions[i]]))) inside++;
                 else outside++;
         positions.Dispose();
+        return (inside, outside);
+    }
+
+    private bool Concerns(CommandRow row, in Request request)
+    {
+        (int inside, int outside) = CountKeys(row, request, slots);
         if (inside > 0 && outside > 0) _failure = $"'{row.FullName}' has changed keys of other slots too";
         else if (row.Name is "flushall" or "flushdb") _failure = "all keys were removed";
         return inside > 0;

@@ -1,8 +1,10 @@
 using System.Globalization;
 using RedisClone.Configuration;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Commands;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Replication.Following;
+using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Cluster.SlotMigration;
 
@@ -72,6 +74,18 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
 
     bool IStreamOwner.IsCurrent => !_isOver && _failure is null;
 
+    /// <summary>
+    /// The source sends writes of the slots, and nothing else. A source that sends something else has an error or lies, so the import does
+    /// not begin again.
+    /// </summary>
+    string? IStreamOwner.Refuse(CommandRow row, in Request request, int database)
+    {
+        (int inside, int outside) = SlotFeed.CountKeys(row, request, task.Slots);
+        if (row.IsWrite && inside > 0 && outside == 0 && database == 0) return null;
+        MayRetry = false;
+        return $"The source node sent '{row.FullName}', which is not a write of these slots alone";
+    }
+
     void IStreamOwner.Applied(ReadOnlySpan<byte> bytes, int database)
     {
         Interlocked.Add(ref _applied, bytes.Length);
@@ -86,6 +100,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// <summary>The source asks for the offset once, after its last write.</summary>
     async ValueTask<bool> IStreamOwner.AnswerAsync()
     {
+        if (Interlocked.Read(ref _applied) < _snapshot) throw new InvalidDataException("The source node ended the stream within its snapshot");
         lock (cluster.Gate)
             if (!_isOver) task.State = SlotTaskState.TakesOver;
         await MakeDurableAsync().ConfigureAwait(false);

@@ -1,8 +1,10 @@
 using System.Globalization;
 using RedisClone.Configuration;
+using RedisClone.Engine.Commands;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
+using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Replication.Following;
 
@@ -83,6 +85,17 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     }
 
     bool IStreamOwner.IsCurrent => server.Role.IsCurrent(this);
+
+    /// <summary>
+    /// A primary sends what changes data, scripts and functions, and messages of channels. redis-server also runs any other command of its
+    /// primary, but a primary has no reason to send one that manages the server or the connection.
+    /// </summary>
+    string? IStreamOwner.Refuse(CommandRow row, in Request request, int database)
+    {
+        const CommandFlags ofData = CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate;
+        bool isOfStream = row.Has(ofData) || row.Group == "scripting" || row.Name == "ping";
+        return isOfStream ? null : $"the master sent '{row.FullName}', which is not part of a stream";
+    }
 
     void IStreamOwner.Applied(ReadOnlySpan<byte> bytes, int database)
     {

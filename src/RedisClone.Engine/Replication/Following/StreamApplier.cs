@@ -29,7 +29,7 @@ internal sealed class StreamApplier : IHeldWork
     public StreamApplier(ServerCore server, IStreamOwner owner, PrimaryChannel channel, StreamRun run, int database)
     {
         (_server, _owner, _channel, _run) = (server, owner, channel, run);
-        _batch = new StreamBatch(server) { Database = database };
+        _batch = new StreamBatch(server, owner) { Database = database };
         _hold = new ShardHold(server.Shards, this);
     }
 

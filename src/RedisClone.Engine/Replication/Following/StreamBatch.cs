@@ -11,7 +11,9 @@ namespace RedisClone.Engine.Replication.Following;
 /// Units of the stream of a primary that are applied under one hold. The commands stay in the buffer that they were received
 /// in. Reused.
 /// </summary>
-internal sealed class StreamBatch(ServerCore server)
+/// <param name="server">The server.</param>
+/// <param name="owner">Decides which commands are applied; null for effects of this server.</param>
+internal sealed class StreamBatch(ServerCore server, IStreamOwner? owner = null)
 {
     /// <summary>About the size that fits into a second-level cache together with the data.</summary>
     private const int UsualBytes = 64 * 1024, MostCommands = 256;
@@ -131,6 +133,7 @@ internal sealed class StreamBatch(ServerCore server)
             if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
                 return $"the master sent a command that this server does not know: '{Encoding.Latin1.GetString(command[0])}'";
             Add(command, row, buffer, start + command.Offset);
+            if (owner?.Refuse(row, Requests[^1], command.Database) is { } refusal) return refusal;
         }
         _units.Add(new Unit(first, Requests.Count - first, unit.Bytes.Length, Database));
         return null;
