@@ -69,8 +69,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         return true;
     }
 
-    /// <summary>Whether the journal is off although it is configured. Writes of clients are refused then.</summary>
-    public bool IsSuspended => _isSuspended && server.Config.AppendOnly && server.Journal is null;
+    /// <summary>Whether the journal keeps nothing although it is configured. Writes of clients are refused then.</summary>
+    public bool IsSuspended => _isSuspended && server.Config.AppendOnly;
 
     /// <summary>
     /// Turns the journal off until <see cref="Restore"/>, because all data will be replaced. The caller holds every shard.
@@ -83,13 +83,16 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         TurnJournal(on: false);
     }
 
-    /// <summary>Turns a suspended journal on again. If that fails, background work tries again.</summary>
+    /// <summary>
+    /// Turns a suspended journal on again. If that fails, background work tries again. The journal stays suspended until its rewrite has
+    /// begun, because it neither keeps a write before, nor holds back the reply.
+    /// </summary>
     public void Restore()
     {
         if (!_isSuspended) return;
         string? problem = server.Config.AppendOnly ? TurnJournal(on: true) : null;
         _isRestoreDue = problem is not null;
-        _isSuspended = _isRestoreDue;
+        if (!server.Config.AppendOnly) _isSuspended = false;
         if (problem is null) return;
         _retry.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
         server.Log.LogError("{Problem} The server accepts no writes until it succeeds.", problem);
@@ -213,6 +216,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         public SnapshotOrder? Mark()
         {
             if (journal.BeginBase(_asRdb) is not { } order) return null;
+            rewrites._isSuspended = false;
             server.Log.LogInformation("Background append only file rewriting started");
             _lsn = order.Lsn;
             return order;

@@ -39,6 +39,10 @@ internal sealed class ClusterOfNodes : IDisposable
             Replication.FollowingTests.Until(() => Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster does not work", node);
         foreach (ServerProcess replica in _nodes.Where(node => IsReplica(node)))
             Replication.FollowingTests.Until(() => HasLink(replica), "no link to the master", replica);
+        // A primary answers the failover of a replica only when it knows it as its replica.
+        int wanted = _nodes.Count - _nodes.Count / (replicas + 1);
+        foreach (ServerProcess node in _nodes)
+            Replication.FollowingTests.Until(() => Call(node, "CLUSTER", "NODES").Text!.Split("slave ").Length - 1 == wanted, "a replica is not known", node);
     }
 
     public IReadOnlyList<ServerProcess> Nodes => _nodes;

@@ -1,0 +1,37 @@
+using RedisClone.Configuration;
+using RedisClone.Engine.Shards;
+using RedisClone.Server.Tests.Clients;
+
+namespace RedisClone.Server.Tests.Durability;
+
+/// <summary>The journal after all data was replaced, which begins again with a rewrite.</summary>
+public sealed class SuspendedJournalTests : IDisposable
+{
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-suspended-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
+    /// <summary>Another snapshot delays the rewrite. Until it begins, a write would be in no file, and its reply would not wait for one.</summary>
+    [Fact]
+    public async Task NoWriteIsAcceptedBeforeTheRewriteBegins()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.SavePoints = [];
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+        }, new WatchedDisk());
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("SET key 1"));
+        new HeldAction(server.Core.Shards, server.Core.Rewrites.Suspend).RunAndWait();
+        Assert.StartsWith("MISCONF Errors writing to the AOF file", client.Run("SET key 2"), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Run("CONFIG SET rdb-key-save-delay 60000000"));
+        await client.UntilAsync("BGSAVE", static answer => answer == "Background saving started");
+        server.Core.Rewrites.Restore();
+        Assert.StartsWith("MISCONF Errors writing to the AOF file", client.Run("SET key 3"), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Run("CONFIG SET rdb-key-save-delay 0"));
+        await client.UntilAsync("SET key 4", static answer => answer == "OK");
+        Assert.True(server.Core.Journal!.IsOn);
+    }
+}
