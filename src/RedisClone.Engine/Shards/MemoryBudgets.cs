@@ -88,6 +88,8 @@ internal sealed class MemoryBudgets(ServerCore server)
 
     private bool TryTake(Shard shard, long bytes)
     {
+        // At the limit every command of every shard comes here, so the shared word is not written in vain.
+        if (Drawn + bytes > server.Eviction.MostData) return false;
         if (Interlocked.Add(ref _drawn, bytes) > server.Eviction.MostData)
         {
             Interlocked.Add(ref _drawn, -bytes);
