@@ -59,6 +59,8 @@ internal sealed class TransportHost : IAsyncDisposable
         }
     }
 
+    public EventLoopListenerFactory Loops => _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().Single();
+
     public Socket Connect()
     {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };

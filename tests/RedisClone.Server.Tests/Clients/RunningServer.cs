@@ -1,10 +1,12 @@
 using System.Net;
 using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Journal.Disk;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Tests.Clients;
 
@@ -23,6 +25,9 @@ internal sealed class RunningServer : IAsyncDisposable
     public int Port { get; }
 
     public ServerCore Core { get; }
+
+    /// <summary>The event loops of a server on that transport.</summary>
+    public EventLoopListenerFactory Loops => _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().Single();
 
     public static Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null) =>
         StartAsync(new ServerConfig(), transport, configure);
