@@ -66,6 +66,10 @@ internal sealed class Eviction(ServerCore server)
 
     private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
 
+    /// <summary>Whether a command that holds one shard of several finds room in the budget of the shard, as most do.</summary>
+    public bool HasRoom(in ShardSet held) =>
+        !IsDue && held.Only is >= 0 and int shard && server.Shards.Count > 1 && _budgets.HasRoom(server.Shards[shard]);
+
     /// <summary>
     /// Evicts keys of the held shards until the data fits, before a command begins. False if these shards have no key left to
     /// evict. The command must then hold more shards; if it holds all shards, it is refused.
