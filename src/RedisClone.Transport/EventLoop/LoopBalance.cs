@@ -123,7 +123,7 @@ internal sealed class LoopBalance(bool isByLoad)
     /// <summary>
     /// The work of each connection until the next look shows which ones to move. A load that does not last until then moves none.
     /// </summary>
-    private void Count(Loop loop)
+    private static void Count(Loop loop)
     {
         foreach (LoopConnection connection in loop.Watched) connection.Work = 0;
         loop.Load.IsCounting = true;

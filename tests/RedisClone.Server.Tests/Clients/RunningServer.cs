@@ -26,9 +26,6 @@ internal sealed class RunningServer : IAsyncDisposable
 
     public ServerCore Core { get; }
 
-    /// <summary>The event loops of a server on that transport.</summary>
-    public EventLoopListenerFactory Loops => _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().Single();
-
     public static Task<RunningServer> StartAsync(TransportKind transport, Action<ServerConfig>? configure = null) =>
         StartAsync(new ServerConfig(), transport, configure);
 
@@ -49,6 +46,14 @@ internal sealed class RunningServer : IAsyncDisposable
         Assert.Null(disk is null ? core.Access.LoadAtStart() : core.Prepare() ?? core.LoadData());
         await app.StartAsync();
         return new RunningServer(app, config.Port);
+    }
+
+    /// <summary>Moves quiet connections to random event loops.</summary>
+    public void Shuffle(Random random)
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        IEnumerable<IConnectionListenerFactory> transports = _app.Services.GetServices<IConnectionListenerFactory>();
+        foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.Shuffle(random);
     }
 
     public TestClient Connect(int? port = null) => new(new IPEndPoint(IPAddress.Loopback, port ?? Port));

@@ -37,12 +37,12 @@ public sealed class MovedConnectionTests(ITestOutputHelper output) : IDisposable
         var random = new Random(seed);
         while (!work.All(static task => task.IsCompleted))
         {
-            server.Loops.Shuffle(random);
+            server.Shuffle(random);
             await Task.Delay(random.Next(3));
         }
         await Task.WhenAll(work);
-        Assert.True(server.Loops.Counters.Sum(static loop => loop.Moved) > Clients, "no connection has moved");
-        Assert.Equal(0, server.Loops.Counters.Sum(static loop => loop.UnsentBytes));
+        Assert.True(server.Core.Loops().Sum(static loop => loop.Moved) > Clients, "no connection has moved");
+        Assert.Equal(0, server.Core.Loops().Sum(static loop => loop.UnsentBytes));
     }
 
     private static Task OnOwnThread(Action work) => Task.Factory.StartNew(work, TaskCreationOptions.LongRunning);
