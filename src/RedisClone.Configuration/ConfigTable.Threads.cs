@@ -6,7 +6,7 @@ internal sealed partial class ConfigTable
     private static Parameter[] Threads() =>
     [
         Int("io-loops", 0, 0, 1024, static c => ref c.IoLoops,
-            "Number of event loops; 0 uses io-threads, or one per core.", flags: Immutable | Hidden),
+            "Number of event loops; 0 uses io-threads, or as many as the load needs, up to one per core.", flags: Immutable | Hidden),
         Int("shards", 0, 0, ServerConfig.MaxShards, static c => ref c.Shards,
             "Number of shards: a power of two, or 0 for about 16 per core, fewer in a small heap.",
             flags: Immutable | Hidden, check: ParameterChecks.PowerOfTwo),

@@ -250,6 +250,9 @@ internal sealed class ServerConfig
     /// <summary>The number of event loops: io-loops, or Redis's io-threads if greater than 1, or one per core.</summary>
     public int IoLoopCount => IoLoops > 0 ? IoLoops : IoThreads > 1 ? IoThreads : Environment.ProcessorCount;
 
+    /// <summary>Whether the event loops are as many as the load needs. A number in the configuration means that many.</summary>
+    public bool LoopsJoinByLoad => IoLoops == 0 && IoThreads == 1;
+
     /// <summary>The limit for data in bytes; 0 is no limit.</summary>
     public long MaxMemoryBytes => MaxMemorySetting == Auto ? _autoMaxMemory.Value : MaxMemorySetting;
 

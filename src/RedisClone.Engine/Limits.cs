@@ -11,9 +11,9 @@ internal static class Limits
 
     /// <summary>
     /// The longest pause of a thread that waits in place for a busy shard, in turns of <see cref="Thread.SpinWait"/>. All pauses together take
-    /// about a microsecond. A hop to a worker costs several times as much.
+    /// about two microseconds, which is longer than most scripts take. A hop to a worker costs several times as much.
     /// </summary>
-    public const int LongestPause = 16;
+    public const int LongestPause = 32;
 
     /// <summary>Waits for a busy shard in which a command that needs several shards holds none of the others.</summary>
     public const int WaitsWithoutShards = 3;

@@ -5,4 +5,5 @@ namespace RedisClone.Scheduling;
 /// <param name="Receives">The number of receives that returned data.</param>
 /// <param name="Connections">The number of open connections.</param>
 /// <param name="UnsentBytes">Bytes of output that the kernel has not taken yet.</param>
-public readonly record struct LoopCounters(long Rounds, long Receives, int Connections, long UnsentBytes);
+/// <param name="Moved">Connections that have moved to another event loop.</param>
+public readonly record struct LoopCounters(long Rounds, long Receives, int Connections, long UnsentBytes, long Moved);

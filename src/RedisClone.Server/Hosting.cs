@@ -132,6 +132,7 @@ internal static class Hosting
             builder.Services.AddEventLoopTransport(loops =>
             {
                 loops.LoopCount = config.IoLoopCount;
+                loops.LoopsJoinByLoad = config.LoopsJoinByLoad;
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);

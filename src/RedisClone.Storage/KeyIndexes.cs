@@ -87,19 +87,30 @@ internal struct KeyIndexes(int slots)
     }
 
     /// <summary>The handle of a random record, 0 if there is none. Every record has the same probability.</summary>
-    public readonly uint RandomHandle(Arena arena, Random random)
+    public readonly uint RandomHandle(Arena arena, Random random) =>
+        Count == 0 ? 0 : At(arena, _roots.Length == 1 ? 0 : SlotOf(random.NextInt64(Count))).RandomHandle(random);
+
+    /// <summary>Like <see cref="HashIndex.Sample"/>. If the chosen slot has too few records, the sample goes on in the next slots.</summary>
+    public readonly int Sample(Arena arena, ulong place, int wanted, Span<uint> into)
     {
-        if (Count == 0) return 0;
-        int slot = 0;
-        if (_roots.Length > 1)
+        if (_roots.Length == 1) return At(arena, 0).Sample(place, wanted, into);
+        int first = SlotAt(ref place);
+        if (first < 0) return 0;
+        int n = 0, slot = first;
+        do
         {
-            long chosen = random.NextInt64(Count);
-            int group = 0;
-            while (chosen >= _groups[group]) chosen -= _groups[group++];
-            slot = group << GroupShift;
-            while (chosen >= _roots[slot].Records) chosen -= _roots[slot++].Records;
+            n += At(arena, slot).Sample(place, wanted - n, into[n..]);
+            slot = NextUsed(slot);
+            if (slot < 0) slot = NextUsed(-1);
         }
-        return At(arena, slot).RandomHandle(random);
+        while (n < wanted && slot != first);
+        return n;
+    }
+
+    /// <summary>Prefetches the buckets that a <see cref="Sample"/> at this place will probably read.</summary>
+    public readonly void PrefetchSample(Arena arena, ulong place, int wanted)
+    {
+        if (Count > 0) At(arena, SlotAt(ref place)).PrefetchSample(place, wanted);
     }
 
     /// <summary>
@@ -133,6 +144,23 @@ internal struct KeyIndexes(int slots)
     }
 
     internal readonly HashIndex At(Arena arena, int slot) => new(arena, ref _roots[slot]);
+
+    /// <summary>The slot at a place, and the place within the slot. Returns -1 if there are no records.</summary>
+    private readonly int SlotAt(ref ulong place)
+    {
+        if (_roots.Length == 1) return 0;
+        return Count == 0 ? -1 : SlotOf((long)Math.BigMul(place, (ulong)Count, out place));
+    }
+
+    /// <summary>The slot of a record, counted over all slots.</summary>
+    private readonly int SlotOf(long record)
+    {
+        int group = 0;
+        while (record >= _groups[group]) record -= _groups[group++];
+        int slot = group << GroupShift;
+        while (record >= _roots[slot].Records) record -= _roots[slot++].Records;
+        return slot;
+    }
 
     private readonly bool TryBegin(ulong cursor, out int slot, out ulong position)
     {

@@ -262,7 +262,27 @@ public sealed partial class Keyspace(ShardStore store, int slots)
     /// <summary>The record handle of a random key, 0 if there is none.</summary>
     public uint RandomHandle(Random random) => _keys.RandomHandle(store.Arena, random);
 
-    public uint RandomExpiringHandle(Random random) => Expires.RandomHandle(random);
+    /// <summary>
+    /// Collects handles of records at a random place, at least <paramref name="wanted"/> if there are so many and they fit. Returns their number.
+    /// </summary>
+    public int Sample(ulong place, int wanted, bool onlyExpiring, Span<uint> into) =>
+        onlyExpiring ? Expires.Sample(place, wanted, into) : _keys.Sample(store.Arena, place, wanted, into);
+
+    /// <summary>Prefetches what <see cref="PrefetchSampled"/> reads.</summary>
+    public void PrefetchSample(ulong place, int wanted, bool onlyExpiring)
+    {
+        if (onlyExpiring) Expires.PrefetchSample(place, wanted);
+        else _keys.PrefetchSample(store.Arena, place, wanted);
+    }
+
+    /// <summary>Prefetches the headers of the records that a <see cref="Sample"/> at this place returns.</summary>
+    public void PrefetchSampled(ulong place, int wanted, bool onlyExpiring, Span<uint> scratch)
+    {
+        foreach (uint handle in scratch[..Sample(place, wanted, onlyExpiring, scratch)]) PrefetchHeader(handle);
+    }
+
+    /// <summary>The access bits of a record handle.</summary>
+    public uint AccessOf(uint handle) => new Record(store.Arena.FromStart(handle)).Access;
 
     /// <summary>
     /// Frees a part of an abandoned keyspace. Returns true when everything is freed. Needs no memory. <paramref name="budget"/>

@@ -182,6 +182,40 @@ public sealed class HashIndexTests(ITestOutputHelper output)
         Assert.InRange(drawn.Skip(1).Sum(n => (n - expected) * (n - expected) / expected), 0, 500);
     }
 
+    /// <summary>Every record is a part of as many samples as any other, whether its bucket has many records or few.</summary>
+    [Fact]
+    public void SampledRecordsAreEquallyLikely()
+    {
+        Random random = Seed.Random(output);
+        const int Members = 300, Samples = 100_000, Wanted = 5;
+        var numbers = new Numbers(Spread);
+        for (int i = 1; i <= Members; i++) numbers.Add(i);
+        var drawn = new int[Members + 1];
+        Span<uint> found = new uint[64];
+        for (int i = 0; i < Samples; i++)
+        {
+            ulong place = (ulong)random.NextInt64() << 1;
+            numbers.Index.PrefetchSample(place, Wanted);
+            int n = numbers.Index.Sample(place, Wanted, found);
+            Assert.InRange(n, Wanted, Wanted + 2 * HashIndex.SlotsPerBucket);
+            foreach (uint handle in found[..n]) drawn[handle]++;
+        }
+        // A record is in the samples that begin at its bucket or up to a few buckets before it.
+        double mean = drawn.Skip(1).Average();
+        Assert.All(drawn.Skip(1), times => Assert.InRange(times, mean * 0.4, mean * 2.5));
+    }
+
+    [Fact]
+    public void ASampleOfFewRecordsIsAllOfThem()
+    {
+        var numbers = new Numbers(Spread);
+        Span<uint> found = new uint[64];
+        Assert.Equal(0, numbers.Index.Sample(ulong.MaxValue, 5, found));
+        for (int i = 1; i <= 4; i++) numbers.Add(i);
+        foreach (ulong place in new[] { 0UL, ulong.MaxValue / 2, ulong.MaxValue })
+            Assert.Equal([1u, 2u, 3u, 4u], found[..numbers.Index.Sample(place, 5, found)].ToArray().Order());
+    }
+
     /// <summary>Keys of common forms are distributed evenly over shards (upper bits) and buckets (lower bits).</summary>
     [Theory]
     [InlineData("key:{0}")]

@@ -65,6 +65,25 @@ public sealed class SlottedKeyspaceTests(ITestOutputHelper output)
         foreach (ulong any in new[] { ulong.MaxValue, (ulong)random.NextInt64() }) Keyspace.Scan(any, ref visitor);
     }
 
+    /// <summary>A sample goes on in other slots if the chosen slot has few keys.</summary>
+    [Fact]
+    public void ASampleCoversTheSlots()
+    {
+        string[] names = ["{a}1", "{a}2", "{a}3", "{b}1", "{c}1", "{d}1", "{d}2", "{e}1"];
+        foreach (string name in names) Insert(name);
+        Span<uint> found = new uint[64];
+        var met = new HashSet<string>();
+        for (ulong i = 0; i < 64; i++)
+        {
+            ulong place = i << 58 | i * 0x9E3779B97F4A7C15 >> 6;
+            Keyspace.PrefetchSampled(place, 3, onlyExpiring: false, found);
+            int n = Keyspace.Sample(place, 3, onlyExpiring: false, found);
+            Assert.InRange(n, 3, names.Length);
+            foreach (uint handle in found[..n]) met.Add(Encoding.ASCII.GetString(Keyspace.KeyOf(handle)));
+        }
+        Assert.Equal(names.Order(), met.Order());
+    }
+
     [Fact]
     public void EveryKeyIsDrawnAsOften()
     {

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Net;
 using System.Net.Sockets;
+using System.Runtime.Versioning;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
@@ -10,6 +11,7 @@ using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
+using RedisClone.Scheduling;
 using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;
@@ -59,6 +61,8 @@ internal sealed class TransportHost : IAsyncDisposable
         }
     }
 
+    public LoopCounters[] Loops => OperatingSystem.IsLinux() ? Factory().Counters : [];
+
     public Socket Connect()
     {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
@@ -68,14 +72,16 @@ internal sealed class TransportHost : IAsyncDisposable
 
     public Task StopAsync() => _app.StopAsync();
 
+    /// <summary>Moves the quiet connections to random event loops.</summary>
+    public void Shuffle(Random random)
+    {
+        if (OperatingSystem.IsLinux()) Factory().Shuffle(random);
+    }
+
     /// <summary>Stops, and waits without limit for peers that read.</summary>
     public Task EndAsync()
     {
-        if (OperatingSystem.IsLinux())
-        {
-            var factories = _app.Services.GetServices<IConnectionListenerFactory>();
-            foreach (EventLoopListenerFactory loops in factories.OfType<EventLoopListenerFactory>()) loops.BeginToEnd();
-        }
+        if (OperatingSystem.IsLinux()) Factory().BeginToEnd();
         return _app.Services.GetRequiredService<IServer>().StopAsync(CancellationToken.None);
     }
 
@@ -84,6 +90,9 @@ internal sealed class TransportHost : IAsyncDisposable
         await _app.StopAsync();
         await _app.DisposeAsync();
     }
+
+    [SupportedOSPlatform("linux")]
+    private EventLoopListenerFactory Factory() => _app.Services.GetServices<IConnectionListenerFactory>().OfType<EventLoopListenerFactory>().Single();
 }
 
 /// <summary>Helpers for the clients and for the connection handlers of the tests.</summary>

@@ -9,15 +9,19 @@ namespace RedisClone.Benchmarks.Scaling;
 /// </summary>
 internal static class ScalingRun
 {
-    public const string Usage = "scaling [workload] [threads] [seconds] [keys] [--parameter value ...]";
+    public const string Usage = "scaling [workload] [threads] [seconds] [keys] [--parameter value ...]\nscaling limits [threads] [seconds] [bytes]";
     private const int Rounds = 5;
+
+    /// <summary>The limit of <see cref="MeasureLimits"/>: half of the keys that one thread sends.</summary>
+    private const int MemoryLimit = 80_000_000;
 
     public static int Run(ReadOnlySpan<string> args)
     {
         int settings = args.IndexOf(args.ToArray().FirstOrDefault(static arg => arg.StartsWith("--", StringComparison.Ordinal)));
         string[] given = settings < 0 ? args.ToArray() : args[..settings].ToArray();
-        Workload? workload = given.Length == 0 ? Workload.All[0] : Array.Find(Workload.All, all => all.Name == given[0]);
-        int[] numbers = [Environment.ProcessorCount, 2, 1_000_000];
+        bool limits = given is ["limits", ..];
+        Workload? workload = limits || given.Length == 0 ? Workload.All[0] : Array.Find(Workload.All, all => all.Name == given[0]);
+        int[] numbers = [Environment.ProcessorCount, 2, limits ? MemoryLimit : 1_000_000];
         bool valid = given.Length <= 4 && workload is not null;
         for (int i = 1; i < given.Length && valid; i++)
             valid = int.TryParse(given[i], NumberStyles.None, CultureInfo.InvariantCulture, out numbers[i - 1]) && numbers[i - 1] > 0;
@@ -26,22 +30,63 @@ internal static class ScalingRun
             Console.Error.WriteLine($"{Usage}\nworkloads: {string.Join(", ", Workload.All.Select(static all => all.Name))}");
             return 1;
         }
-        Measure(workload!, numbers[0], TimeSpan.FromSeconds(numbers[1]), numbers[2], settings < 0 ? [] : args[settings..].ToArray());
+        if (limits) MeasureLimits(numbers[0], TimeSpan.FromSeconds(numbers[1]), numbers[2]);
+        else Measure(workload!, numbers[0], TimeSpan.FromSeconds(numbers[1]), numbers[2], settings < 0 ? [] : args[settings..].ToArray());
         return 0;
     }
 
+    /// <summary>One server that all threads share, and servers of which each thread has its own.</summary>
     public static void Measure(Workload workload, int threads, TimeSpan time, int keys, string[] settings)
     {
         var shared = new LoadServer(workload, keys, threads, settings);
         LoadServer[] separate = [.. Enumerable.Range(0, threads).Select(_ => new LoadServer(workload, Math.Max(1, keys / threads), 1, settings))];
-        (string Name, LoadServer[] Servers, LoadThread[] Threads)[] rows =
+        Row[] rows =
         [
-            ("shared, 1 thread", [shared], [shared.Threads[0]]),
-            ($"shared, {threads} threads", [shared], shared.Threads),
-            ("separate, 1 thread", [separate[0]], separate[0].Threads),
-            ($"separate, {threads} threads", separate, [.. separate.Select(static server => server.Threads[0])]),
+            new("shared, 1 thread", [shared], [shared.Threads[0]], 0),
+            new($"shared, {threads} threads", [shared], shared.Threads, 0),
+            new("separate, 1 thread", [separate[0]], separate[0].Threads, 2),
+            new($"separate, {threads} threads", separate, [.. separate.Select(static server => server.Threads[0])], 2),
         ];
-        foreach (var row in rows) Sample.Take(row.Servers, row.Threads, time);
+        Measure(rows, workload, time, keys, "1 thread");
+    }
+
+    /// <summary>
+    /// SETs without maxmemory, below it with two policies, and at the limit, where each SET of a new key evicts another. Every row is
+    /// compared with the same number of threads without maxmemory.
+    /// </summary>
+    public static void MeasureLimits(int threads, TimeSpan time, long limit)
+    {
+        var workload = Array.Find(Workload.All, static all => all.Name == "set-new")!;
+        string bytes = limit.ToString(CultureInfo.InvariantCulture), unreached = (limit * 100).ToString(CultureInfo.InvariantCulture);
+        // The compiler adapts the code to what runs. Evictions come last, so that the other rows run code for servers that do not evict.
+        MeasureLimits(threads, time, workload,
+        [
+            ("no limit", []),
+            ("noeviction, not reached", ["--maxmemory", unreached]),
+            ("allkeys-lru, not reached", ["--maxmemory", unreached, "--maxmemory-policy", "allkeys-lru"]),
+        ]);
+        MeasureLimits(threads, time, workload,
+        [
+            ("no limit", []),
+            ("allkeys-lru, at the limit", ["--maxmemory", bytes, "--maxmemory-policy", "allkeys-lru"]),
+        ]);
+    }
+
+    private static void MeasureLimits(int threads, TimeSpan time, Workload workload, (string Name, string[] Settings)[] servers)
+    {
+        var rows = new List<Row>();
+        foreach ((string name, string[] settings) in servers)
+        {
+            var server = new LoadServer(workload, 1, threads, settings);
+            rows.Add(new($"{name}, 1 thread", [server], [server.Threads[0]], 0));
+            rows.Add(new($"{name}, {threads} threads", [server], server.Threads, 1));
+        }
+        Measure([.. rows], workload, time, keys: 1, "no limit");
+    }
+
+    private static void Measure(Row[] rows, Workload workload, TimeSpan time, int keys, string reference)
+    {
+        foreach (Row row in rows) Sample.Take(row.Servers, row.Threads, time);
         var samples = rows.Select(static _ => new List<Sample>()).ToArray();
         // All rows take turns, so that a change of the machine's speed affects all of them.
         for (int round = 0; round < Rounds; round++)
@@ -50,13 +95,13 @@ internal static class ScalingRun
 
         Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"{workload.Name}, pipeline {Workload.Pipeline}, {keys} keys, {Environment.ProcessorCount} cores: medians of {Rounds} rounds"));
-        Console.WriteLine("| threads | CPU µs/op | × of 1 | ops/s | × of 1 | waited per 1,000 | queued per 1,000 | hops per 1,000 |");
+        Console.WriteLine($"| threads | CPU µs/op | × of {reference} | ops/s | × of {reference} | waited per 1,000 | queued per 1,000 | hops per 1,000 |");
         Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         for (int row = 0; row < rows.Length; row++)
         {
-            List<Sample> alone = samples[row & ~1], these = samples[row];
-            double cost = Median(these.Zip(alone, static (many, one) => many.Cost / one.Cost));
-            double speed = Median(these.Zip(alone, static (many, one) => many.Rate / one.Rate));
+            List<Sample> first = samples[rows[row].Reference], these = samples[row];
+            double cost = Median(these.Zip(first, static (many, one) => many.Cost / one.Cost));
+            double speed = Median(these.Zip(first, static (many, one) => many.Rate / one.Rate));
             Console.WriteLine(string.Create(CultureInfo.InvariantCulture,
                 $"| {rows[row].Name} | {Median(these.Select(static s => s.Cost)):F3} | {cost:F2} " +
                 $"| {Median(these.Select(static s => s.Rate)):N0} | {speed:F2} " +
@@ -70,6 +115,9 @@ internal static class ScalingRun
         double[] sorted = [.. values.Order()];
         return sorted[sorted.Length / 2];
     }
+
+    /// <summary>Threads that put load on servers, and the row with which their figures are compared.</summary>
+    private readonly record struct Row(string Name, LoadServer[] Servers, LoadThread[] Threads, int Reference);
 
     /// <summary>One measurement: microseconds of the whole process for an operation, operations a second, and events for 1,000 operations.</summary>
     private readonly record struct Sample(double Cost, double Rate, double ShortWaits, double Waits, double Hops)

@@ -4,11 +4,11 @@ using System.Text;
 namespace RedisClone.Benchmarks.Scaling;
 
 /// <summary>What each thread of the scaling benchmark sends: batches of thirty commands on random keys, encoded before the measurement.</summary>
-internal sealed class Workload(string name, Func<StringBuilder, Random, int, int> append)
+internal sealed class Workload(string name, Func<StringBuilder, Random, int, int> append, int batches = Workload.UsualBatches)
 {
     public const int Pipeline = 30;
     private const int ValueBytes = 256;
-    private const int BatchesPerThread = 2048;
+    private const int UsualBatches = 2048, ManyBatches = 16384;
     private static readonly string s_value = new('v', ValueBytes);
     private static readonly string s_script = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('STRLEN', KEYS[1])";
 
@@ -16,7 +16,7 @@ internal sealed class Workload(string name, Func<StringBuilder, Random, int, int
     [
         new("set-get", static (text, random, keys) => random.Next(11) == 0 ? AppendSet(text, random.Next(keys)) : AppendGet(text, random.Next(keys))),
         new("set", static (text, random, keys) => AppendSet(text, random.Next(keys))),
-        new("set-new", static (text, random, _) => AppendSet(text, random.Next(1_000_000_000))),
+        new("set-new", static (text, random, _) => AppendSet(text, random.Next(1_000_000_000)), ManyBatches),
         new("one-key", static (text, _, _) => AppendSet(text, 0)),
         new("eval", static (text, random, keys) => AppendEval(text, random.Next(keys))),
     ];
@@ -27,16 +27,16 @@ internal sealed class Workload(string name, Func<StringBuilder, Random, int, int
     public (byte[][] Batches, int[] Replies) Batches(int keys, int seed)
     {
         var random = new Random(seed);
-        var batches = new byte[BatchesPerThread][];
-        int[] replies = new int[BatchesPerThread];
+        var encoded = new byte[batches][];
+        int[] replies = new int[batches];
         var text = new StringBuilder();
-        for (int batch = 0; batch < BatchesPerThread; batch++)
+        for (int batch = 0; batch < batches; batch++)
         {
             text.Clear();
             for (int i = 0; i < Pipeline; i++) replies[batch] += append(text, random, keys);
-            batches[batch] = Encoding.ASCII.GetBytes(text.ToString());
+            encoded[batch] = Encoding.ASCII.GetBytes(text.ToString());
         }
-        return (batches, replies);
+        return (encoded, replies);
     }
 
     /// <summary>Adds a SET and returns the length of its reply.</summary>

@@ -210,7 +210,7 @@ internal static class DebugCommands
             $"Value at:0x{c.Server.Shards.IndexOf(entry.Hash):x2}{entry.Handle:x8} refcount:1 " +
             $"encoding:{Encoding.ASCII.GetString(ValueInfo.EncodingName(entry))} " +
             $"serializedlength:{DumpCommands.SerializedLength(entry)} lru:{entry.Access} " +
-            $"lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry)}");
+            $"lru_seconds_idle:{c.Server.AccessClock.IdleSeconds(entry.Access)}");
         if (entry.Type == ValueType.List && entry.Encoding == ValueEncoding.Large) text += ListText(c.Server.Config, entry);
         c.Reply.SimpleString(Encoding.ASCII.GetBytes(text));
     }

@@ -55,6 +55,7 @@ internal static class InternalsInfo
             new("connections", static l => l.Connections, Gauge("redisclone_loop_connections", "Connections of an event loop.")),
             new("unsent", static l => l.UnsentBytes,
                 Gauge("redisclone_loop_unsent_bytes", "Bytes of an event loop that the kernel has not taken yet.", Unit.Bytes)),
+            new("moved", static l => l.Moved, Counter("redisclone_loop_moved_total", "Connections that have moved to another event loop.")),
         ]),
         new Distribution("batch_commands", "", [""], static (r, _) => r.Sum(static lane => lane.Batches), 1,
             Summary("redisclone_batch_commands", "Commands that one read of a connection delivered.")),

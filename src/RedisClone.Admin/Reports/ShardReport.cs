@@ -33,6 +33,7 @@ internal static class ShardReport
             json.WriteNumber("receives", loop.Receives);
             json.WriteNumber("connections", loop.Connections);
             json.WriteNumber("unsent", loop.UnsentBytes);
+            json.WriteNumber("moved", loop.Moved);
             json.WriteEndObject();
         }
         json.WriteEndArray();

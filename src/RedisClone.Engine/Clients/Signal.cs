@@ -28,7 +28,7 @@ internal sealed class Signal(IConnectionScheduler scheduler) : IValueTaskSource,
             {
                 // Only this signal can wake the waiter, so a lost signal would suspend it permanently. An event loop has not
                 // queued the work. The thread pool may have queued it, and it must not run twice.
-                if (scheduler is not IEventLoop || !MemoryReserve.TryWait(attempt))
+                if (scheduler is PoolScheduler || !MemoryReserve.TryWait(attempt))
                     Fatal.End("a client that waits cannot be woken", failure);
             }
         }

@@ -302,10 +302,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         TellGates();
     }
 
-    /// <summary>The rounds of a connection's loop; null if the transport has no event loops.</summary>
-    public LoopRounds? RoundsOf(IConnectionScheduler scheduler)
+    public LoopRounds RoundsOf(IEventLoop loop)
     {
-        if (scheduler is not IEventLoop loop) return null;
         LoopRounds rounds = _loops.GetOrAdd(
             loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine));
         loop.OutputGate ??= rounds;

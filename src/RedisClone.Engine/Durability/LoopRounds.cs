@@ -17,6 +17,8 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     private bool _inRound;
     private int _posted;
 
+    public IEventLoop Loop => loop;
+
     /// <summary>A journal that failed releases nothing more: what it has not made durable may never be.</summary>
     public bool IsFinal => engine.State == JournalState.Failed;
 

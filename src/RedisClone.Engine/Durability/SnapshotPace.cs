@@ -1,5 +1,5 @@
 using System.Diagnostics;
-using System.Globalization;
+using RedisClone.Scheduling;
 
 namespace RedisClone.Engine.Durability;
 
@@ -30,7 +30,7 @@ internal sealed class SnapshotPace
 
     private long _looked = Stopwatch.GetTimestamp();
     private TimeSpan _all = Environment.CpuUsage.TotalTime;
-    private (TimeSpan Ran, TimeSpan Waited) _own = Own();
+    private (TimeSpan Ran, TimeSpan Waited) _own = ThreadTimes.Own();
     private TimeSpan _owed;
     private bool _isCrowded;
 
@@ -54,34 +54,10 @@ internal sealed class SnapshotPace
     private void Look(TimeSpan elapsed)
     {
         TimeSpan all = Environment.CpuUsage.TotalTime;
-        (TimeSpan Ran, TimeSpan Waited) own = Own();
+        (TimeSpan Ran, TimeSpan Waited) own = ThreadTimes.Own();
         TimeSpan idle = elapsed * Environment.ProcessorCount - (all - _all), others = all - _all - (own.Ran - _own.Ran);
         bool isFull = idle < elapsed * IdleShare || own.Waited - _own.Waited > elapsed * WaitedShare || _isCrowded && idle < elapsed * SpareShare;
         _isCrowded = own.Ran > TimeSpan.Zero && isFull && others > elapsed * WantedShare;
         (_looked, _all, _own) = (Stopwatch.GetTimestamp(), all, own);
-    }
-
-    /// <summary>
-    /// How long the calling thread has run and has waited for a processor; zero if the system does not report it.
-    /// </summary>
-    private static (TimeSpan Ran, TimeSpan Waited) Own()
-    {
-        const string path = "/proc/thread-self/schedstat";
-        try
-        {
-            string[] words = File.Exists(path) ? File.ReadAllText(path).Split(' ') : [];
-            return words.Length > 1 && TryRead(words[0], out TimeSpan ran) && TryRead(words[1], out TimeSpan waited) ? (ran, waited) : default;
-        }
-        catch (IOException)
-        {
-            return default;
-        }
-    }
-
-    private static bool TryRead(string nanoseconds, out TimeSpan time)
-    {
-        bool isNumber = long.TryParse(nanoseconds, CultureInfo.InvariantCulture, out long count);
-        time = TimeSpan.FromMicroseconds(count / 1000);
-        return isNumber;
     }
 }

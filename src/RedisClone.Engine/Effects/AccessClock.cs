@@ -38,14 +38,14 @@ internal sealed class AccessClock(ServerConfig config)
     /// <summary>Adopts a changed eviction policy.</summary>
     public void Adapt() => CountsFrequency = IsByFrequency(config);
 
-    public long IdleSeconds(in Entry entry) => (_seconds - entry.Access) & AccessMask;
+    public long IdleSeconds(uint access) => (_seconds - access) & AccessMask;
 
     /// <summary>The counter after its decay: it loses one every lfu-decay-time minutes.</summary>
-    public uint Frequency(in Entry entry)
+    public uint Frequency(uint access)
     {
-        uint counter = entry.Access & MaxFrequency;
+        uint counter = access & MaxFrequency;
         if (config.LfuDecayTime == 0) return counter;
-        uint periods = (_minutes - (entry.Access >> 8) & 0xFFFF) / (uint)config.LfuDecayTime;
+        uint periods = (_minutes - (access >> 8) & 0xFFFF) / (uint)config.LfuDecayTime;
         return counter - Math.Min(counter, periods);
     }
 
@@ -60,7 +60,7 @@ internal sealed class AccessClock(ServerConfig config)
         Entry target = entry;
         if (CountsFrequency)
         {
-            target.Access = _minutes << 8 | Used(Frequency(entry), entry.Keyspace.Store.Random);
+            target.Access = _minutes << 8 | Used(Frequency(entry.Access), entry.Keyspace.Store.Random);
             return;
         }
         // Most accesses of a hot key happen in the same second. Not writing an equal value keeps its cache line clean.

@@ -118,7 +118,7 @@ internal sealed class Executor(ServerCore server)
     {
         CommandFlags flags = c.Flags;
         bool grows = (flags & CommandFlags.DenyOom) != 0;
-        if (grows || (flags & (CommandFlags.AllShards | CommandFlags.RunsScript)) != 0 || server.Eviction.IsDue)
+        if (grows && !server.Eviction.HasRoom(c.Held) || (flags & (CommandFlags.AllShards | CommandFlags.RunsScript)) != 0 || server.Eviction.IsDue)
         {
             Session session = c.Session;
             Lane lane = c.Lane;

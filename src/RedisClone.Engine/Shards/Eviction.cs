@@ -16,6 +16,12 @@ internal sealed class Eviction(ServerCore server)
 {
     private const int FreedBuckets = 64;
 
+    /// <summary>At the limit, a shard evicts this part of a block beyond its need, so that most writes find room at once.</summary>
+    private const int SparePart = 16;
+
+    /// <summary>Room for the largest maxmemory-samples and the rest of the last bucket.</summary>
+    private const int MostSampled = 128;
+
     private readonly MemoryBudgets _budgets = new(server);
     private int _lastShard = -1;        // written only by commands that evict from several shards
 
@@ -60,6 +66,10 @@ internal sealed class Eviction(ServerCore server)
 
     private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
 
+    /// <summary>Whether a command that holds one shard of several finds room in the budget of the shard, as most do.</summary>
+    public bool HasRoom(in ShardSet held) =>
+        !IsDue && held.Only is >= 0 and int shard && server.Shards.Count > 1 && _budgets.HasRoom(server.Shards[shard]);
+
     /// <summary>
     /// Evicts keys of the held shards until the data fits, before a command begins. False if these shards have no key left to
     /// evict. The command must then hold more shards; if it holds all shards, it is refused.
@@ -85,22 +95,23 @@ internal sealed class Eviction(ServerCore server)
     }
 
     /// <summary>
-    /// At the limit, a shard gives up as much as its own writes take. After a block of such evictions, it looks for unused budgets
-    /// of other shards again.
+    /// At the limit, a shard gives up as much as its own writes take, for several writes at once. After a block of such evictions, it
+    /// looks for unused budgets of other shards again.
     /// </summary>
     private bool TryEvictAlone(in ShardSet held, Lane lane, long now)
     {
         if (IsDue || held.Count != 1 || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return false;
         Shard shard = server.Shards[held.Next(0)];
         shard.Store.Now = now;
+        long spare = _budgets.Block / SparePart;
         while (shard.EvictsAlone > 0)
         {
             long used = shard.Store.Arena.BytesUsed;
-            if (!FreeSome(shard.Store) && !EvictOne(shard, lane)) return false;
+            if (!FreeSome(shard.Store) && !EvictOne(shard, lane)) break;
             shard.EvictsAlone -= used - shard.Store.Arena.BytesUsed;
-            if (shard.Store.Arena.BytesUsed < Volatile.Read(ref shard.Budget)) return true;
+            if (shard.Store.Arena.BytesUsed + spare < Volatile.Read(ref shard.Budget)) return true;
         }
-        return false;
+        return shard.Store.Arena.BytesUsed < Volatile.Read(ref shard.Budget);
     }
 
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
@@ -158,24 +169,31 @@ internal sealed class Eviction(ServerCore server)
     }
 
     /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>
+    /// <remarks>
+    /// The places of the next two samples are known already. The buckets of one and the records of the other are fetched while the shard's
+    /// next commands run, so that an eviction does not wait for memory.
+    /// </remarks>
     private bool EvictOne(Shard shard, Lane lane)
     {
         bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu
             or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
-        Random random = shard.Store.Random;
         (int Database, uint Handle) best = default;
-        double bestScore = double.NegativeInfinity;
+        long bestScore = long.MinValue;
         int samples = server.Config.MaxMemorySamples;
+        ulong place = PlaceOf(shard, shard.Samples), next = PlaceOf(shard, shard.Samples + 1), last = PlaceOf(shard, shard.Samples + 2);
+        shard.Samples++;
+        Span<uint> found = stackalloc uint[MostSampled];
         for (int database = 0; database < shard.Store.DatabaseCount; database++)
         {
             Keyspace? keyspace = shard.Store.ExistingDatabase(database);
             if (keyspace is null || (onlyExpiring ? keyspace.ExpiringCount : keyspace.Count) == 0) continue;
-            for (int i = 0; i < samples; i++)
+            foreach (uint handle in found[..keyspace.Sample(place, samples, onlyExpiring, found)])
             {
-                uint handle = onlyExpiring ? keyspace.RandomExpiringHandle(random) : keyspace.RandomHandle(random);
-                double score = Score(keyspace, handle, random);
+                long score = Score(keyspace, handle, place);
                 if (score > bestScore) (best, bestScore) = ((database, handle), score);
             }
+            keyspace.PrefetchSampled(next, samples, onlyExpiring, found);
+            keyspace.PrefetchSample(last, samples, onlyExpiring);
         }
         if (best.Handle == 0) return false;
         Keyspace chosen = shard.Store.Database(best.Database);
@@ -185,18 +203,29 @@ internal sealed class Eviction(ServerCore server)
         return true;
     }
 
-    /// <summary>The key with the highest score is evicted.</summary>
-    private double Score(Keyspace keyspace, uint handle, Random random)
+    /// <summary>The random place of a sample of a shard.</summary>
+    private static ulong PlaceOf(Shard shard, uint sample) => Mix((ulong)shard.Index << 32 | sample);
+
+    /// <summary>Spreads all bits of a number over all bits of the result (the last steps of SplitMix64).</summary>
+    private static ulong Mix(ulong value)
     {
-        Entry entry = keyspace.Locate(keyspace.Store.HashOf(keyspace.KeyOf(handle)), handle);
+        value = (value + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9;
+        value = (value ^ value >> 30) * 0x94D049BB133111EB;
+        return value ^ value >> 31;
+    }
+
+    /// <summary>The key with the highest score is evicted.</summary>
+    private long Score(Keyspace keyspace, uint handle, ulong place)
+    {
         // Another node of the cluster decides about keys of its slots.
-        if (server.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.OfHash(entry.Hash))) return double.NegativeInfinity;
+        if (server.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.OfHash(keyspace.Store.HashOf(keyspace.KeyOf(handle)))))
+            return long.MinValue;
         return server.Config.MaxMemoryPolicy switch
         {
-            MaxMemoryPolicy.VolatileTtl => -(double)entry.Expiry,
-            MaxMemoryPolicy.AllKeysRandom or MaxMemoryPolicy.VolatileRandom => random.NextDouble(),
-            MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu => -(double)server.AccessClock.Frequency(entry),
-            _ => server.AccessClock.IdleSeconds(entry),
+            MaxMemoryPolicy.VolatileTtl => -keyspace.ExpiryOf(handle),
+            MaxMemoryPolicy.AllKeysRandom or MaxMemoryPolicy.VolatileRandom => (long)(Mix(place ^ handle) >> 1),
+            MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu => -(long)server.AccessClock.Frequency(keyspace.AccessOf(handle)),
+            _ => server.AccessClock.IdleSeconds(keyspace.AccessOf(handle)),
         };
     }
 }

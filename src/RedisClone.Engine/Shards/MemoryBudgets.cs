@@ -48,13 +48,16 @@ internal sealed class MemoryBudgets(ServerCore server)
     /// </summary>
     public bool Cover(in ShardSet held)
     {
+        if (held.Only is >= 0 and int only) return Covers(server.Shards[only]);
         for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
-        {
-            Shard shard = server.Shards[i];
-            long excess = shard.Store.Arena.BytesUsed - Volatile.Read(ref shard.Budget);
-            if (excess > 0 && excess > Block && !TryDraw(shard)) return false;
-        }
+            if (!Covers(server.Shards[i])) return false;
         return true;
+    }
+
+    private bool Covers(Shard shard)
+    {
+        long excess = shard.Store.Arena.BytesUsed - Volatile.Read(ref shard.Budget);
+        return excess <= 0 || excess <= Block || TryDraw(shard);
     }
 
     /// <summary>
@@ -88,6 +91,8 @@ internal sealed class MemoryBudgets(ServerCore server)
 
     private bool TryTake(Shard shard, long bytes)
     {
+        // At the limit every command of every shard comes here, so the shared word is not written in vain.
+        if (Drawn + bytes > server.Eviction.MostData) return false;
         if (Interlocked.Add(ref _drawn, bytes) > server.Eviction.MostData)
         {
             Interlocked.Add(ref _drawn, -bytes);

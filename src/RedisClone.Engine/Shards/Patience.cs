@@ -1,6 +1,6 @@
 namespace RedisClone.Engine.Shards;
 
-/// <summary>The pauses of a thread that waits in place for another thread. They double, and take about a microsecond in all.</summary>
+/// <summary>The pauses of a thread that waits in place for another thread. They double, and take about two microseconds in all.</summary>
 /// <remarks>With one processor, the other thread cannot run meanwhile, so there are no pauses.</remarks>
 internal struct Patience()
 {

@@ -86,6 +86,9 @@ internal sealed class Shard : IThreadPoolWorkItem
     /// </summary>
     internal long EvictsAlone { get; set; }
 
+    /// <summary>The number of samples that eviction took from the shard. Used only under the hold.</summary>
+    internal uint Samples { get; set; }
+
     /// <summary>
     /// How often a thread took the shard by itself, or ran a further command in the same hold. A hold of all shards at once does not count.
     /// </summary>

@@ -29,6 +29,18 @@ internal struct ShardSet
     public readonly int Count =>
         BitOperations.PopCount(_a) + BitOperations.PopCount(_b) + BitOperations.PopCount(_c) + BitOperations.PopCount(_d);
 
+    /// <summary>The shard of a set of one, otherwise -1.</summary>
+    public readonly int Only
+    {
+        get
+        {
+            ulong all = _a | _b | _c | _d;
+            if (!BitOperations.IsPow2(all) || Count != 1) return -1;
+            int word = _a != 0 ? 0 : _b != 0 ? 64 : _c != 0 ? 128 : 192;
+            return word + BitOperations.TrailingZeroCount(all);
+        }
+    }
+
     public void Add(int shard)
     {
         ulong bit = 1UL << (shard & 63);

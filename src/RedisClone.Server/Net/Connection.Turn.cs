@@ -150,7 +150,7 @@ internal sealed partial class Connection
     private void BeginParse()
     {
         _now = ServerCore.UnixMilliseconds();
-        _rounds ??= _server.Journal?.RoundsOf(_scheduler);
+        if (_server.Journal is { } journal) FindRounds(journal);
         _parser.Restricted = Session.MustAuthenticate;
     }
 

@@ -34,7 +34,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private readonly RequestParser _parser;
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
-    private LoopRounds? _rounds;        // of the journal, for the connection's event loop
+    private LoopRounds? _rounds;        // of the journal, for the event loop of the last batch
     private bool _killed;
     private bool _idle;                 // waits for input; exact only on its event loop's thread
     private long _now;
@@ -244,12 +244,16 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         if (journal.Failure.Length > 0) return new ValueTask<bool>(false);
         // Only a round of the event loop closes a group. For effects of another thread the journal's thread does.
-        if (_rounds is null || !_loop!.EventLoop.IsOnLoop)
-        {
-            _rounds ??= journal.RoundsOf(_scheduler);
-            journal.AppendedElsewhere();
-        }
+        if (FindRounds(journal) || !_loop!.EventLoop.IsOnLoop) journal.AppendedElsewhere();
         return FlushAsync(Session.SeenLsn);
+    }
+
+    /// <summary>The event loop's rounds hold the output. Returns whether the connection did not know them: it has moved, or the journal is new.</summary>
+    private bool FindRounds(JournalKeeper journal)
+    {
+        if (_loop is null || _rounds?.Loop == _loop.EventLoop) return false;
+        _rounds = journal.RoundsOf(_loop.EventLoop);
+        return true;
     }
 
     /// <summary>Without an event loop, the connection itself waits with its output.</summary>

@@ -34,12 +34,15 @@ public readonly ref partial struct HashIndex
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private Span<uint> Bucket(uint bucket)
+    private Span<uint> Bucket(uint bucket) => Words(HandleOf(bucket));
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private uint HandleOf(uint bucket)
     {
         uint segment = _root.Table;
         if (_root.Buckets > SegmentBuckets)
             segment = MemoryMarshal.Cast<byte, uint>(_arena.FromStart(segment))[(int)(bucket >> SegmentShift)];
-        return Words(segment + (bucket & (SegmentBuckets - 1)) * BucketUnits);
+        return segment + (bucket & (SegmentBuckets - 1)) * BucketUnits;
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

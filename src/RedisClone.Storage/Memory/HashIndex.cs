@@ -226,11 +226,37 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
         Span<uint> found = stackalloc uint[8 * SlotsPerBucket];
         while (true)
         {
-            int n = Math.Min(Collect((uint)random.NextInt64(_root.Buckets), found), found.Length);
+            int n = Collect((uint)random.NextInt64(_root.Buckets), found);
             int place = random.Next(Math.Max(n, Places));
             if (place < n) return found[place];
         }
     }
+
+    /// <summary>
+    /// Collects the records of neighbouring buckets, at least <paramref name="wanted"/> if there are so many and they fit. The place
+    /// chooses the first bucket: if it is random, every record has the same probability, because a hash chose its bucket. Returns the
+    /// number of records.
+    /// </summary>
+    public int Sample(ulong place, int wanted, Span<uint> into)
+    {
+        int n = 0;
+        uint bucket = BucketAt(place);
+        for (uint left = _root.Buckets; left > 0 && n < wanted; left--)
+        {
+            n += Collect(bucket, into[n..]);
+            if (++bucket == _root.Buckets) bucket = 0;
+        }
+        return n;
+    }
+
+    /// <summary>Prefetches the buckets that a <see cref="Sample"/> at this place will probably read.</summary>
+    public void PrefetchSample(ulong place, int wanted)
+    {
+        uint bucket = BucketAt(place);
+        for (int left = wanted * Denominator / GrowNumerator + 1; left > 0 && bucket < _root.Buckets; left--) _arena.Prefetch(HandleOf(bucket++), lines: 1);
+    }
+
+    private uint BucketAt(ulong place) => (uint)Math.BigMul(place, _root.Buckets, out _);
 
     /// <summary>
     /// Visits the records of one cursor position and returns the next cursor, 0 at the end. Every record that is present during
@@ -286,17 +312,23 @@ public readonly ref partial struct HashIndex(Arena arena, ref IndexRoot root)
             if (handle != 0) _arena.Prefetch(handle, lines: 1);
     }
 
+    /// <summary>Collects the records of a bucket, or of its first parts if there is not enough room. Returns their number.</summary>
     private int Collect(uint bucket, Span<uint> into)
     {
         int n = 0;
         Span<uint> words = Bucket(bucket);
-        while (true)
+        while (into.Length - n >= SlotsPerBucket)
         {
+            // Which slots are free cannot be predicted, so a jump for each would cost more than a store.
             foreach (uint handle in words.Slice(FirstHandleWord, SlotsPerBucket))
-                if (handle != 0 && n++ < into.Length) into[n - 1] = handle;
-            if (words[OverflowWord] == 0) return n;
+            {
+                into[n] = handle;
+                n += handle == 0 ? 0 : 1;
+            }
+            if (words[OverflowWord] == 0) break;
             words = Words(words[OverflowWord]);
         }
+        return n;
     }
 
     /// <summary>

@@ -127,7 +127,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             bool isUnix = EndPoint is UnixDomainSocketEndPoint;
             EndPoint? local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
             var connection = new LoopConnection(loop, fd, local, isUnix ? EndPoint : Decode(peer));
-            loop.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
+            connection.Post(static connection => ((LoopConnection)connection!).Attach(), connection);
             loop.Claim();
             attached = connection;
             _accepted.Writer.TryWrite(connection);

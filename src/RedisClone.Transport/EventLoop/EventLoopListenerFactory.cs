@@ -21,6 +21,7 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     private readonly ILogger _log = logs.CreateLogger<EventLoopListenerFactory>();
     private readonly Lock _gate = new();
     private readonly List<EventLoopListener> _listeners = [];
+    private readonly LoopBalance _balance = new(options.Value.LoopsJoinByLoad);
     private Loop[] _loops = [];
     private int _turn;
 
@@ -75,6 +76,7 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     {
         lock (_gate)
         {
+            _balance.End();
             foreach (Loop loop in _loops) loop.Stop();
             _loops = [];
         }
@@ -83,23 +85,34 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     private Loop[] StartLoops()
     {
         var loops = new Loop[Math.Max(options.Value.LoopCount, 1)];
-        for (int i = 0; i < loops.Length; i++)
-        {
-            loops[i] = new Loop(i, options.Value, _log);
-            loops[i].Start();
-        }
+        for (int i = 0; i < loops.Length; i++) loops[i] = new Loop(i, options.Value, _balance, _log);
+        _balance.Begin(loops);
+        foreach (Loop loop in loops) loop.Start();
         return loops;
     }
 
-    /// <summary>Returns the event loop with the fewest connections. Event loops with equal counts take turns.</summary>
+    /// <summary>For tests: moves quiet connections to random event loops at the end of a round.</summary>
+    internal void Shuffle(Random random)
+    {
+        Loop[] loops = Volatile.Read(ref _loops);
+        foreach (Loop loop in loops)
+        {
+            int seed = random.Next();
+            loop.Post(_ => loop.AtEndOfRound(_ => _balance.Move(loop, c => loops[(uint)HashCode.Combine(seed, c.Fd) % loops.Length]), null), null);
+        }
+    }
+
+    /// <summary>
+    /// Returns the event loop with the fewest connections of those that serve any. Event loops with equal counts take turns.
+    /// </summary>
     private Loop ChooseLoop()
     {
-        Loop[] loops = _loops;
+        ReadOnlySpan<Loop> loops = _loops.AsSpan(0, _balance.Active);
         uint first = (uint)Interlocked.Increment(ref _turn);
-        Loop best = loops[first % loops.Length];
+        Loop best = loops[(int)(first % loops.Length)];
         for (uint i = 1; i < loops.Length; i++)
         {
-            Loop other = loops[(first + i) % loops.Length];
+            Loop other = loops[(int)((first + i) % loops.Length)];
             if (other.Connections < best.Connections) best = other;
         }
         return best;

@@ -34,6 +34,12 @@ public sealed class EventLoopOptions
     /// <summary>The number of event loops. Each has its own thread.</summary>
     public int LoopCount { get; set; } = Environment.ProcessorCount;
 
+    /// <summary>
+    /// Whether event loops join only when others are busy, and connections move between them. Otherwise all event loops share the
+    /// connections by their number.
+    /// </summary>
+    public bool LoopsJoinByLoad { get; set; }
+
     /// <summary>The number of connections that the kernel may queue before they are accepted.</summary>
     public int Backlog { get; set; } = 511;
 

@@ -18,7 +18,7 @@ internal interface ILoopTarget
 /// edge-triggered: a round asks the kernel once for new events, and the event loop remembers which connections have unfinished
 /// work. Each step of a round takes its work from a queue, so another thread can continue at any call that left the loop.
 /// </summary>
-internal sealed class Loop : IEventLoop
+internal sealed partial class Loop : IEventLoop
 {
     /// <summary>
     /// Limits how long the first reply of a round waits for the last request, and how many replies accumulate.
@@ -32,13 +32,11 @@ internal sealed class Loop : IEventLoop
     /// </summary>
     private const int MessagesPerRound = 64;
 
-    /// <summary>Limits the rounds of <see cref="ReceiveAllAsync"/> when input never stops arriving.</summary>
-    private const int RoundsToReceiveAll = 64;
-
     /// <summary>The number of failed rounds in a row after which the process ends.</summary>
     private const int RoundsThatMayFail = 100;
 
     private readonly ILogger _log;
+    private readonly LoopBalance _balance;
     private readonly LoopThreads _threads;
     private readonly int _epoll = Native.CreateEpoll();
     private readonly int _wakeup = Native.CreateWakeup();
@@ -65,16 +63,26 @@ internal sealed class Loop : IEventLoop
     private long _lookAtStalled;
     private volatile bool _stopping;
 
-    public Loop(int number, EventLoopOptions options, ILogger log)
+    public Loop(int number, EventLoopOptions options, LoopBalance balance, ILogger log)
     {
         if (_epoll < 0 || _wakeup < 0) throw new IOException($"Cannot create an event loop: errno {-Math.Min(_epoll, _wakeup)}.");
+        Number = number;
         Options = options;
+        Load = new LoopLoad(this);
+        _balance = balance;
         _log = log;
         _threads = new LoopThreads(number, Serve);
         TryAdd(_wakeup, Native.EpollIn | Native.EpollEdge, target: null);
     }
 
+    public int Number { get; }
+
     public EventLoopOptions Options { get; }
+
+    public LoopLoad Load { get; }
+
+    /// <summary>On the event loop: the connections that it watches.</summary>
+    public IEnumerable<LoopConnection> Watched => _targets.OfType<LoopConnection>();
 
     public IOutputGate? OutputGate
     {
@@ -93,7 +101,7 @@ internal sealed class Loop : IEventLoop
     public int Connections => Volatile.Read(ref _connections);
 
     /// <summary>What the event loop has done. Any thread may read it.</summary>
-    public LoopCounters Counters => new(Volatile.Read(ref _rounds), Received, Connections, Volatile.Read(ref _unsent));
+    public LoopCounters Counters => new(Volatile.Read(ref _rounds), Received, Connections, Volatile.Read(ref _unsent), Load.Moved);
 
     /// <summary>On the event loop: shutdown has begun, and connections whose peers do not read are closed.</summary>
     public bool IsEnding { get; private set; }
@@ -101,7 +109,7 @@ internal sealed class Loop : IEventLoop
     /// <summary>
     /// Whether the unsent output of this event loop's connections is within its share. Any thread may read it.
     /// </summary>
-    public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / Math.Max(Options.LoopCount, 1);
+    public bool HasRoomForUnsent => Volatile.Read(ref _unsent) <= Options.UnreadBytesOfAll / _balance.Active;
 
     public void CountUnsent(long bytes) => Volatile.Write(ref _unsent, _unsent + bytes);
 
@@ -121,9 +129,12 @@ internal sealed class Loop : IEventLoop
         if (!IsOnLoop) _threads.WaitForEnd();
     }
 
-    public void Post(Action<object?> callback, object? state)
+    public void Post(Action<object?> callback, object? state) => Post(callback, state, owner: null);
+
+    /// <summary>The same for a connection, which is told when the callback has run.</summary>
+    public void Post(Action<object?> callback, object? state, LoopConnection? owner)
     {
-        _posted.Enqueue(new Callback(callback, state));
+        _posted.Enqueue(new Callback(callback, state, owner));
         if (IsOnLoop) return;
         // The event loop announces its sleep and then checks the queue; a poster enqueues and then checks the announcement. A
         // full fence on both sides ensures that at least one of them sees the other's write, so the event loop does not sleep
@@ -143,7 +154,7 @@ internal sealed class Loop : IEventLoop
     public void AtEndOfRound(Action<object?> callback, object? state)
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself can ask for the end of its round.");
-        _endOfRound.Enqueue(new Callback(callback, state));
+        _endOfRound.Enqueue(new Callback(callback, state, Owner: null));
     }
 
     public void Gather(IGatheredWork work)
@@ -236,13 +247,6 @@ internal sealed class Loop : IEventLoop
         return _threads.TryHandOver();
     }
 
-    public Task ReceiveAllAsync()
-    {
-        var receipt = new Receipt(this);
-        Post(static receipt => ((Receipt)receipt!).Look(), receipt);
-        return receipt.Task;
-    }
-
     /// <summary>
     /// Runs rounds until the event loop stops, and returns true then. Returns false if the calling thread has handed the event
     /// loop over; it must not touch the event loop's state any more.
@@ -298,6 +302,7 @@ internal sealed class Loop : IEventLoop
         SendQueued();
         CloseQueued();
         _rounds++;
+        if (_balance.IsByLoad && Load.IsDue) _balance.Look(this, turn);
     }
 
     private void BeginTurn() => _roundIsFull = _moved + Options.MaxBytesPerRound;
@@ -320,7 +325,8 @@ internal sealed class Loop : IEventLoop
 
     private void QueueStalled()
     {
-        foreach (LoopConnection connection in _stalled) QueueSend(connection);
+        foreach (LoopConnection connection in _stalled)
+            if (connection.Loop == this) QueueSend(connection);
         _stalled.Clear();
     }
 
@@ -383,7 +389,7 @@ internal sealed class Loop : IEventLoop
         if (target is not LoopConnection connection) return;
         try
         {
-            RunOrPost(static connection => ((LoopConnection)connection!).AbortOnLoop(), connection);
+            connection.RunOrPost(static connection => ((LoopConnection)connection!).AbortOnLoop(), connection);
         }
         catch (Exception again)
         {
@@ -450,7 +456,8 @@ internal sealed class Loop : IEventLoop
     {
         foreach (int fd in _closing)
         {
-            _targets[fd] = null;
+            // A connection that has just moved here may not be watched yet.
+            if (fd < _targets.Length) _targets[fd] = null;
             _ = Native.Close(fd);
         }
         _closing.Clear();
@@ -466,23 +473,8 @@ internal sealed class Loop : IEventLoop
         {
             Options.Failed(_log, bug, "A callback on an event loop threw.");
         }
+        callback.Owner?.EndPost();
     }
 
-    private readonly record struct Callback(Action<object?> Action, object? State);
-
-    /// <summary>Checks in each round whether data is still being received.</summary>
-    private sealed class Receipt(Loop loop) : TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)
-    {
-        private int _rounds;
-        private long _received = -1;
-
-        public void Look()
-        {
-            // Each receive makes room for more data in the socket, so the wait ends only after a whole round without a receive.
-            bool quiet = loop.Received == _received && loop._readable.Count == 0 && loop._postponed.Count == 0;
-            _received = loop.Received;
-            if (quiet || ++_rounds == RoundsToReceiveAll || loop._stopping) SetResult();
-            else loop.Post(static receipt => ((Receipt)receipt!).Look(), this);
-        }
-    }
+    private readonly record struct Callback(Action<object?> Action, object? State, LoopConnection? Owner);
 }

@@ -10,13 +10,14 @@ namespace RedisClone.Transport.EventLoop;
 /// <summary>
 /// One accepted socket. Only the event loop's thread touches the descriptor and the state of this class; other threads post
 /// their requests. The descriptor is closed when a round ends, so that an event of the round cannot reach a newer socket with
-/// the same number.
+/// the same number. Between two rounds a quiet connection may move to another event loop.
 /// </summary>
-internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarget, IEventLoopFeature,
+internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarget, IEventLoopFeature, IConnectionScheduler,
     IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature, IConnectionLifetimeFeature, IConnectionEndPointFeature
 {
     private const uint UsualInterest = Native.EpollIn | Native.EpollRdHup | Native.EpollEdge;
     private const int FeatureCount = 12;
+    private const int Moving = int.MinValue / 2;
 
     private static long s_lastId;
 
@@ -30,6 +31,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     private string? _id;
     private IDictionary<object, object?>? _items;
     private IDuplexPipe? _transport;
+    private volatile Loop _loop;
+    private int _posts;         // requests that the event loop has not run, or Moving
     private int _disposed;
     private bool _wantsWritable;
     private bool _isClosing;
@@ -38,7 +41,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public LoopConnection(Loop loop, int fd, EndPoint? local, EndPoint? remote)
     {
-        Loop = loop;
+        _loop = loop;
         Fd = fd;
         LocalEndPoint = local;
         RemoteEndPoint = remote;
@@ -51,10 +54,14 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _features.Set<IConnectionLifetimeFeature>(this);
         _features.Set<IConnectionEndPointFeature>(this);
         _features.Set<IEventLoopFeature>(this);
-        _features.Set<IConnectionScheduler>(loop);
+        _features.Set<IConnectionScheduler>(this);
     }
 
-    public Loop Loop { get; }
+    /// <summary>
+    /// The event loop that serves the connection. Only its thread moves the connection. Another thread may ask whether it is on it, and
+    /// posts through the connection.
+    /// </summary>
+    public Loop Loop => _loop;
 
     public IEventLoop EventLoop => Loop;
 
@@ -114,6 +121,11 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     public bool IsReadable { get; set; }
 
     /// <summary>
+    /// On the event loop: receives and KB received since the last <see cref="LoopBalance"/> asked, as a measure of the connection's load.
+    /// </summary>
+    public int Work { get; set; }
+
+    /// <summary>
     /// On the event loop: the peer has closed its sending side or the whole connection. The end of the stream may not be
     /// received yet.
     /// </summary>
@@ -130,7 +142,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     public bool IsQueuedToSend { get; set; }
 
     public override void Abort(ConnectionAbortedException abortReason) =>
-        Loop.RunOrPost(static self => ((LoopConnection)self!).AbortOnLoop(), this);
+        RunOrPost(static self => ((LoopConnection)self!).AbortOnLoop(), this);
 
     /// <summary>Sends the flushed output at the peer's pace and then closes the socket. An abort closes it at once.</summary>
     public override async ValueTask DisposeAsync()
@@ -140,7 +152,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         {
             _reader.Complete();
             _writer.Complete();
-            Loop.Post(static self => ((LoopConnection)self!).CloseWhenDrained(), this);
+            Post(static self => ((LoopConnection)self!).CloseWhenDrained(), this);
         }
         await _closed.Task;
     }
@@ -148,7 +160,89 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     /// <summary>On the event loop: starts to receive events.</summary>
     public void Attach()
     {
-        if (!Loop.TryAdd(Fd, UsualInterest, this)) OnBroken();
+        if (!Loop.TryAdd(Fd, Interest, this)) OnBroken();
+    }
+
+    /// <summary>
+    /// Runs a callback on the connection's event loop, in the order of the posts. Any thread may call it. A connection does not move
+    /// while a post is under way, so a later post cannot overtake it on another event loop.
+    /// </summary>
+    public void Post(Action<object?> callback, object? state)
+    {
+        BeginPost();
+        try
+        {
+            _loop.Post(callback, state, this);
+        }
+        catch
+        {
+            EndPost();
+            throw;
+        }
+    }
+
+    public void RunOrPost(Action<object?> callback, object? state)
+    {
+        if (_loop.IsOnLoop) callback(state);
+        else Post(callback, state);
+    }
+
+    public void Schedule(IThreadPoolWorkItem work) => Post(static work => ((IThreadPoolWorkItem)work!).Execute(), work);
+
+    /// <summary>For the event loop: a callback that was posted for this connection has run.</summary>
+    public void EndPost() => Interlocked.Decrement(ref _posts);
+
+    /// <summary>
+    /// On the event loop, between two rounds: moves the connection to another event loop if it is quiet. It waits for input then, no
+    /// queue of its event loop has it, and no output, event or post is under way.
+    /// </summary>
+    public bool TryMove(Loop target)
+    {
+        Loop from = _loop;
+        bool isQuiet = AwaitsInput && !IsReadable && !IsQueuedToRead && !IsQueuedToSend && !HasHungUp && !_isClosing && !_isClosed
+            && _writer.IsDrained && !_writer.IsBlocked;
+        if (!isQuiet || Interlocked.CompareExchange(ref _posts, Moving, 0) != 0) return false;
+        bool moves = false;
+        try
+        {
+            // The arrival is the first that the new event loop runs for the connection: other threads cannot post meanwhile.
+            target.Post(static self => ((LoopConnection)self!).Arrive(), this);
+            moves = true;
+            from.Remove(Fd);
+            from.Release();
+            target.Claim();
+            _loop = target;
+        }
+        finally
+        {
+            Interlocked.Add(ref _posts, -Moving);
+        }
+        return moves;
+    }
+
+    /// <summary>The new event loop. The kernel reports input that has arrived meanwhile when it begins to watch the descriptor.</summary>
+    private void Arrive()
+    {
+        SpinUntilMoved();
+        if (_isClosed) return;
+        Attach();
+        if (Loop.IsEnding) Loop.QueueSend(this);
+    }
+
+    private void BeginPost()
+    {
+        while (Interlocked.Increment(ref _posts) < 0)
+        {
+            Interlocked.Decrement(ref _posts);
+            SpinUntilMoved();
+        }
+    }
+
+    /// <summary>A move takes as long as two system calls.</summary>
+    private void SpinUntilMoved()
+    {
+        var spin = new SpinWait();
+        while (Volatile.Read(ref _posts) < 0) spin.SpinOnce();
     }
 
     public void OnEvents(uint events)
@@ -212,8 +306,10 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _wantsWritable = wants;
         // A change of the interest also makes the kernel check the socket again, so room that appeared after the send is not
         // missed.
-        Loop.Change(Fd, wants ? UsualInterest | Native.EpollOut : UsualInterest);
+        Loop.Change(Fd, Interest);
     }
+
+    private uint Interest => _wantsWritable ? UsualInterest | Native.EpollOut : UsualInterest;
 
     private void CloseWhenDrained()
     {

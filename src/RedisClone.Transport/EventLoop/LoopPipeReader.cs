@@ -15,7 +15,6 @@ internal sealed class LoopPipeReader : PipeReader
     private const int LargestFirstBuffer = 256 * 1024;
 
     private readonly LoopConnection _connection;
-    private readonly Loop _loop;
     private readonly ReadPromise _read;
 
     private byte[]? _buffer;
@@ -31,7 +30,6 @@ internal sealed class LoopPipeReader : PipeReader
     public LoopPipeReader(LoopConnection connection)
     {
         _connection = connection;
-        _loop = connection.Loop;
         _read = new ReadPromise(this);
     }
 
@@ -41,6 +39,8 @@ internal sealed class LoopPipeReader : PipeReader
     /// <summary>Bytes of the array. Any thread may read it.</summary>
     public long Room => Volatile.Read(ref _buffer)?.Length ?? 0;
 
+    private Loop Loop => _connection.Loop;
+
     private int Length => _end - _start;
 
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
@@ -48,7 +48,7 @@ internal sealed class LoopPipeReader : PipeReader
         if (TryRead(out ReadResult result)) return new ValueTask<ReadResult>(result);
         if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<ReadResult>(cancellationToken);
         ValueTask<ReadResult> read = _read.Begin(cancellationToken);
-        if (_loop.IsOnLoop) AwaitInput();
+        if (Loop.IsOnLoop) AwaitInput();
         else _read.PostWhenAwaited(static self => ((LoopPipeReader)self!).AwaitInput(), this);
         return read;
     }
@@ -104,11 +104,11 @@ internal sealed class LoopPipeReader : PipeReader
             End();
             return;
         }
-        Span<byte> room = _buffer.AsSpan(_end, Math.Min(_buffer!.Length - _end, _loop.Options.MaxBytesPerTurn));
+        Span<byte> room = _buffer.AsSpan(_end, Math.Min(_buffer!.Length - _end, Loop.Options.MaxBytesPerTurn));
         int received = Native.Receive(_connection.Fd, room);
         if (received == -Native.Interrupted)
         {
-            _loop.QueueReadable(_connection);
+            Loop.QueueReadable(_connection);
             return;
         }
         if (received == -Native.WouldBlock)
@@ -127,8 +127,9 @@ internal sealed class LoopPipeReader : PipeReader
         // But an end of stream that was reported together with these bytes is not reported again; HasHungUp covers that case.
         _connection.IsReadable = received == room.Length || _connection.HasHungUp;
         _end += received;
-        _loop.Received++;
-        _loop.CountMoved(received);
+        Loop.Received++;
+        _connection.Work += 1 + (received >> 10);
+        Loop.CountMoved(received);
         AdaptFirstBuffer();
         if (_connection.Consumer is { } consumer)
         {
@@ -168,7 +169,7 @@ internal sealed class LoopPipeReader : PipeReader
         _read.Arm();
         if (!_read.IsArmed) return;
         if (_ended) End();
-        else if (_connection.IsReadable) _loop.QueueReadable(_connection);
+        else if (_connection.IsReadable) Loop.QueueReadable(_connection);
     }
 
     private ReadResult Result(bool canceled) => new(
@@ -179,11 +180,11 @@ internal sealed class LoopPipeReader : PipeReader
     {
         if (_buffer is null)
         {
-            _buffer = _loop.Rent(_firstBuffer);
+            _buffer = Loop.Rent(_firstBuffer);
             return true;
         }
         if (_buffer.Length - _end >= _buffer.Length / 2) return true;
-        int limit = _loop.Options.MaxReadBufferBytes;
+        int limit = Loop.Options.MaxReadBufferBytes;
         if (Length >= limit) return false;
         if (Length <= _buffer.Length / 2)
         {
@@ -191,9 +192,9 @@ internal sealed class LoopPipeReader : PipeReader
         }
         else
         {
-            byte[] larger = _loop.Rent((int)Math.Min(_buffer.Length * 2L, Math.Max(limit, _buffer.Length)));
+            byte[] larger = Loop.Rent((int)Math.Min(_buffer.Length * 2L, Math.Max(limit, _buffer.Length)));
             _buffer.AsSpan(_start, Length).CopyTo(larger);
-            _loop.Return(_buffer);
+            Loop.Return(_buffer);
             _buffer = larger;
         }
         _examined -= _start;
@@ -213,12 +214,12 @@ internal sealed class LoopPipeReader : PipeReader
 
     private void ReleaseBuffer()
     {
-        if (_buffer is not null) _loop.Return(_buffer);
+        if (_buffer is not null) Loop.Return(_buffer);
         _buffer = null;
         _start = _examined = _end = 0;
     }
 
-    private sealed class ReadPromise(LoopPipeReader reader) : LoopPromise<ReadResult>(reader._loop)
+    private sealed class ReadPromise(LoopPipeReader reader) : LoopPromise<ReadResult>(reader._connection)
     {
         protected override ReadResult CanceledAnswer => reader.Result(canceled: true);
     }

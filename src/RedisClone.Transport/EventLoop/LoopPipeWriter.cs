@@ -15,7 +15,6 @@ internal sealed class LoopPipeWriter : PipeWriter
     private const int CopyBelow = 1024;
 
     private readonly LoopConnection _connection;
-    private readonly Loop _loop;
     private readonly FlushPromise _flush;
 
     // Owned by the writer.
@@ -42,9 +41,8 @@ internal sealed class LoopPipeWriter : PipeWriter
     public LoopPipeWriter(LoopConnection connection)
     {
         _connection = connection;
-        _loop = connection.Loop;
         _flush = new FlushPromise(this);
-        MostUnread = _loop.Options.UnreadBytes;
+        MostUnread = Loop.Options.UnreadBytes;
     }
 
     public override bool CanGetUnflushedBytes => true;
@@ -68,6 +66,11 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     /// <summary>On the event loop: all flushed output was sent or dropped.</summary>
     public bool IsDrained => _sending.IsEmpty;
+
+    /// <summary>On the event loop: the socket does not take bytes.</summary>
+    public bool IsBlocked => _blocked;
+
+    private Loop Loop => _connection.Loop;
 
     private bool MaySend => _unsent > _held && !_blocked;
 
@@ -103,15 +106,15 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (cancellationToken.IsCancellationRequested) return ValueTask.FromCanceled<FlushResult>(cancellationToken);
         if (_flush.TakeCancel()) return new ValueTask<FlushResult>(new FlushResult(isCanceled: true, isCompleted: _broken));
 
-        bool direct = _loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
+        bool direct = Loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
         // A flush does not wait while another flush waits: a second flush carries a message from another thread.
         long unsent = UnsentBytes + _unflushed;
-        bool wait = unsent > _loop.Options.PauseWriterBytes && (_loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
+        bool wait = unsent > Loop.Options.PauseWriterBytes && (Loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         if (direct)
         {
             TakeWritten(ref _filled, _buffer, _written, position);
             ForgetWritten();
-            if (MaySend) _loop.QueueSend(_connection);
+            if (MaySend) Loop.QueueSend(_connection);
         }
         ValueTask<FlushResult> result = wait ? _flush.Begin(cancellationToken) : new ValueTask<FlushResult>(Result);
         if (direct && wait) AwaitDrain();
@@ -140,16 +143,16 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (Volatile.Read(ref _posted) != 0) return false;
         if (_broken) return true;
-        if (_held > 0) _loop.Held.EnsureRoom();
+        if (_held > 0) Loop.Held.EnsureRoom();
         if (_sending.IsEmpty || _sending.Last.Room < message.Length)
         {
             int usual = (int)Math.Clamp(_unsent, BufferPool.SmallestSize, LargerChunk);
-            _sending.Add(new OutputChunk(_loop.Rent(Math.Max(message.Length, usual)), 0));
+            _sending.Add(new OutputChunk(Loop.Rent(Math.Max(message.Length, usual)), 0));
         }
         _sending.Last.Append(message);
         CountUnsent(message.Length);
         if (_held > 0) Hold(message.Length, position: 0);
-        if (MaySend) _loop.QueueSend(_connection);
+        if (MaySend) Loop.QueueSend(_connection);
         return true;
     }
 
@@ -159,7 +162,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     public void Send()
     {
         if (MaySend && !_broken) Transmit();
-        if (_blocked && !_broken && _loop.IsEnding) CutOffOrWait();
+        if (_blocked && !_broken && Loop.IsEnding) CutOffOrWait();
         if (_flush.IsArmed) AnswerOrWait();
         if (_finishing && _sending.IsEmpty && !_broken)
         {
@@ -173,7 +176,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (!_blocked) return;
         _blocked = false;
-        _loop.QueueSend(_connection);
+        Loop.QueueSend(_connection);
     }
 
     /// <summary>On the event loop: the gate has opened for the next bytes that were held.</summary>
@@ -181,7 +184,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (_broken) return;
         Volatile.Write(ref _held, _held - bytes);
-        if (MaySend) _loop.QueueSend(_connection);
+        if (MaySend) Loop.QueueSend(_connection);
     }
 
     /// <summary>On the event loop: the gate will not open for held output, so no later output may follow it.</summary>
@@ -191,7 +194,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     public void Break()
     {
         _broken = true;
-        _sending.Clear(_loop);
+        _sending.Clear(Loop);
         CountUnsent(-_unsent);
         Volatile.Write(ref _held, 0);
         if (_flush.IsArmed) _flush.Answer(Result);
@@ -199,7 +202,7 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     private void Transmit()
     {
-        int limit = (int)Math.Min(_loop.Options.MaxBytesPerTurn, _unsent - _held);
+        int limit = (int)Math.Min(Loop.Options.MaxBytesPerTurn, _unsent - _held);
         int sent = Native.Send(_connection.Fd, _sending.Items, limit, out int asked);
         if (sent < 0 && sent != -Native.WouldBlock && sent != -Native.Interrupted)
         {
@@ -208,15 +211,15 @@ internal sealed class LoopPipeWriter : PipeWriter
         }
         if (sent > 0)
         {
-            _sending.Drop(sent, _loop);
+            _sending.Drop(sent, Loop);
             CountUnsent(-sent);
-            _loop.CountMoved(sent);
+            Loop.CountMoved(sent);
         }
         // A send that took fewer bytes than it was given has filled the socket. An event reports when it has room again.
         if (sent < asked) Volatile.Write(ref _blockedAt, Environment.TickCount64);
         _blocked = sent < asked && sent != -Native.Interrupted;
         if (!MaySend) _connection.WantsWritable(_blocked);
-        else _loop.QueueSend(_connection);
+        else Loop.QueueSend(_connection);
     }
 
     private void NextBuffer(int sizeHint)
@@ -224,7 +227,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         if (_completed) throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
         int usual = _unflushed > BufferPool.UsualSize ? LargerChunk : BufferPool.UsualSize;
         // Rents first: if memory cannot be had, the present buffer stays in use.
-        byte[] next = _loop.Rent(Math.Max(sizeHint, usual));
+        byte[] next = Loop.Rent(Math.Max(sizeHint, usual));
         RetireBuffer();
         _buffer = next;
     }
@@ -233,7 +236,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (_buffer is null) return;
         if (_written > 0) _filled.Add(new OutputChunk(_buffer, _written));
-        else _loop.Return(_buffer);
+        else Loop.Return(_buffer);
         _buffer = null;
         _written = 0;
     }
@@ -244,7 +247,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     private void TakeWritten(ref OutputChunks filled, byte[]? buffer, int written, long position)
     {
         bool hold = position > 0 || _held > 0;
-        if (hold) _loop.Held.EnsureRoom();
+        if (hold) Loop.Held.EnsureRoom();
         _sending.EnsureRoom(filled.Items.Length + 1);
         long before = _unsent;
         foreach (ref OutputChunk chunk in filled.Items) Take(chunk);
@@ -257,7 +260,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         if (bytes == 0 || _broken) return;
         Volatile.Write(ref _held, _held + bytes);
-        _loop.Held.Add(this, bytes, position);
+        Loop.Held.Add(this, bytes, position);
     }
 
     private void Take(OutputChunk chunk)
@@ -265,35 +268,35 @@ internal sealed class LoopPipeWriter : PipeWriter
         // Small flushes of one round (messages to a subscriber, for example) share a chunk, so that each does not pin its own.
         bool fits = chunk.Count <= CopyBelow && !_sending.IsEmpty && _sending.Last.Room >= chunk.Count;
         if (fits && !_broken) _sending.Last.Append(chunk.Buffer.AsSpan(chunk.Start, chunk.Count));
-        if (_broken) _loop.Return(chunk.Buffer, ofMany: true);
-        else if (fits || chunk.Count == 0) _loop.Return(chunk.Buffer);
+        if (_broken) Loop.Return(chunk.Buffer, ofMany: true);
+        else if (fits || chunk.Count == 0) Loop.Return(chunk.Buffer);
         else _sending.Add(chunk);
         if (_broken) return;
         CountUnsent(chunk.Count);
-        _loop.CountMoved(chunk.Count);
+        Loop.CountMoved(chunk.Count);
     }
 
     private void CountUnsent(long bytes)
     {
         Volatile.Write(ref _unsent, _unsent + bytes);
-        _loop.CountUnsent(bytes);
+        Loop.CountUnsent(bytes);
     }
 
     /// <summary>The peer does not read, and neither its own limit nor the limit of all connections is exceeded.</summary>
     private bool MayPileUp(long unsent) =>
-        _blocked && unsent <= MostUnread && _loop.HasRoomForUnsent
-        && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= _loop.Options.StallMilliseconds;
+        _blocked && unsent <= MostUnread && Loop.HasRoomForUnsent
+        && Environment.TickCount64 - Volatile.Read(ref _blockedAt) >= Loop.Options.StallMilliseconds;
 
     private void AnswerOrWait()
     {
-        if (_broken || _unsent <= _loop.Options.ResumeWriterBytes || MayPileUp(_unsent)) _flush.Answer(Result);
-        else if (_blocked && _unsent <= MostUnread) _loop.LookAgain(_connection);
+        if (_broken || _unsent <= Loop.Options.ResumeWriterBytes || MayPileUp(_unsent)) _flush.Answer(Result);
+        else if (_blocked && _unsent <= MostUnread) Loop.LookAgain(_connection);
     }
 
     private void CutOffOrWait()
     {
-        if (Environment.TickCount64 - _blockedAt >= _loop.Options.LastStallMilliseconds) _connection.AbortOnLoop();
-        else _loop.LookAgain(_connection);
+        if (Environment.TickCount64 - _blockedAt >= Loop.Options.LastStallMilliseconds) _connection.AbortOnLoop();
+        else Loop.LookAgain(_connection);
     }
 
     private void PostWritten(long position, bool wait, bool last)
@@ -305,7 +308,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         ForgetWritten();
         try
         {
-            _loop.Post(static written => ((Written)written!).Arrive(), written);
+            _connection.Post(static written => ((Written)written!).Arrive(), written);
         }
         catch
         {
@@ -325,7 +328,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     private void AwaitDrain()
     {
         _flush.Arm();
-        _loop.QueueSend(_connection);
+        Loop.QueueSend(_connection);
     }
 
     /// <summary>The output of a flush from another thread, on its way to the event loop.</summary>
@@ -338,7 +341,7 @@ internal sealed class LoopPipeWriter : PipeWriter
             try
             {
                 writer.TakeWritten(ref _chunks, buffer: null, written: 0, position);
-                if (writer.MaySend) writer._loop.QueueSend(writer._connection);
+                if (writer.MaySend) writer.Loop.QueueSend(writer._connection);
             }
             catch
             {
@@ -350,13 +353,13 @@ internal sealed class LoopPipeWriter : PipeWriter
             if (last)
             {
                 writer._finishing = true;
-                writer._loop.QueueSend(writer._connection);
+                writer.Loop.QueueSend(writer._connection);
             }
             if (wait) writer.AwaitDrain();
         }
     }
 
-    private sealed class FlushPromise(LoopPipeWriter writer) : LoopPromise<FlushResult>(writer._loop)
+    private sealed class FlushPromise(LoopPipeWriter writer) : LoopPromise<FlushResult>(writer._connection)
     {
         protected override FlushResult CanceledAnswer => new(isCanceled: true, isCompleted: writer._broken);
     }

@@ -7,7 +7,7 @@ namespace RedisClone.Transport.EventLoop;
 /// runs. The awaiting side calls <see cref="Begin"/> and has the event loop call <see cref="Arm"/>. From then until the answer,
 /// the event loop owns the operation.
 /// </summary>
-internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
+internal abstract class LoopPromise<T>(LoopConnection connection) : IValueTaskSource<T>
 {
     private ManualResetValueTaskSourceCore<T> _core;
     private CancellationToken _token;
@@ -92,10 +92,10 @@ internal abstract class LoopPromise<T>(Loop loop) : IValueTaskSource<T>
         (Action<object?>? onAwaited, object? onAwaitedState) = (_onAwaited, _onAwaitedState);
         _onAwaited = null;
         _core.OnCompleted(continuation, state, token, flags);
-        if (onAwaited is not null) loop.Post(onAwaited, onAwaitedState);
+        if (onAwaited is not null) connection.Post(onAwaited, onAwaitedState);
     }
 
-    private void PostCancellation() => loop.Post(static self => ((LoopPromise<T>)self!).AnswerCancellation(), this);
+    private void PostCancellation() => connection.Post(static self => ((LoopPromise<T>)self!).AnswerCancellation(), this);
 
     private void AnswerCancellation()
     {

@@ -1,10 +1,12 @@
 using System.Net;
 using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Journal.Disk;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Tests.Clients;
 
@@ -44,6 +46,14 @@ internal sealed class RunningServer : IAsyncDisposable
         Assert.Null(disk is null ? core.Access.LoadAtStart() : core.Prepare() ?? core.LoadData());
         await app.StartAsync();
         return new RunningServer(app, config.Port);
+    }
+
+    /// <summary>Moves quiet connections to random event loops.</summary>
+    public void Shuffle(Random random)
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        IEnumerable<IConnectionListenerFactory> transports = _app.Services.GetServices<IConnectionListenerFactory>();
+        foreach (EventLoopListenerFactory loops in transports.OfType<EventLoopListenerFactory>()) loops.Shuffle(random);
     }
 
     public TestClient Connect(int? port = null) => new(new IPEndPoint(IPAddress.Loopback, port ?? Port));

@@ -65,7 +65,7 @@ internal static class ObjectCommands
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
         else if (c.Data.AccessClock.CountsFrequency) c.Fail(NeedsLru);
-        else c.Reply.Integer(c.Data.AccessClock.IdleSeconds(entry));
+        else c.Reply.Integer(c.Data.AccessClock.IdleSeconds(entry.Access));
     }
 
     private static void Frequency(ref CommandContext c)
@@ -73,6 +73,6 @@ internal static class ObjectCommands
         Entry entry = c.Peek(2);
         if (!entry.Exists) c.Reply.Null();
         else if (!c.Data.AccessClock.CountsFrequency) c.Fail(NeedsLfu);
-        else c.Reply.Integer(c.Data.AccessClock.Frequency(entry));
+        else c.Reply.Integer(c.Data.AccessClock.Frequency(entry.Access));
     }
 }

@@ -119,6 +119,7 @@ export const shards = {
         { title: 'Loop', num: true, show: l => l.i }, { title: 'Connections', num: true, show: l => exact(l.connections) },
         { title: 'Rounds', num: true, show: l => count(l.roundRate) + '/s' }, { title: 'Receives a round', num: true, show: l => l.perRound },
         { title: 'Unsent', num: true, show: l => bytes(l.unsent) },
+        { title: 'Moved away', num: true, show: l => count(l.moved) },
       ],
     });
     let before = null, at = 0;
