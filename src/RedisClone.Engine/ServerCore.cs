@@ -221,7 +221,14 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
         : Journal is { WriteRefusal.Length: > 0 } journal ? Errors.JournalFailed(journal.WriteRefusal)
-        : Rewrites.IsSuspended ? Errors.JournalFailed("the journal of the data that was copied has not begun") : null;
+        : Rewrites.IsSuspended ? Errors.JournalFailed(JournalRewrites.NotBegun) : null;
+
+    /// <summary>
+    /// The error that refuses the stream of a primary because the disk has failed, or null. The stream needs no durable journal: no reply
+    /// waits for it.
+    /// </summary>
+    internal string? DiskFailure => Snapshots.RefusesWrites ? Errors.SnapshotsFail
+        : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
 
     /// <summary>
     /// Applies the settings that must be in force before the first client connects. From here on, the server counts as loading.

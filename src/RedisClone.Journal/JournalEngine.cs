@@ -229,13 +229,18 @@ public sealed partial class JournalEngine : IDisposable
     /// the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes durable before that base is
     /// installed. The caller holds all shards.
     /// </summary>
-    public long BeginRebuild(JournalDirectory directory)
+    /// <param name="directory">The files.</param>
+    /// <param name="lack">
+    /// Why the files are not those of the data, or an empty string. The journal has failed then if the rebuild fails.
+    /// </param>
+    public long BeginRebuild(JournalDirectory directory, string lack = "")
     {
         lock (_flushGate)
             lock (_role)
             {
                 if (IsKeeping) throw new InvalidOperationException("A running journal cannot be rebuilt.");
-                return _writer.BeginRebuild(directory);
+                if (lack.Length > 0) Volatile.Write(ref _failure, lack);
+                return _writer.BeginRebuild(directory, recovers: lack.Length > 0);
             }
     }
 

@@ -10,23 +10,23 @@ public static class ThreadTimes
     private const int MostBytes = 64;
 
     /// <summary>
-    /// How long the calling thread has run and has waited for a processor; zero if the system does not report it. It allocates little, because
-    /// event loops call it under load.
+    /// How long the calling thread has run and has waited for a processor; null if the system does not report it, or memory or descriptors
+    /// are missing. It allocates little, because event loops call it under load.
     /// </summary>
-    public static (TimeSpan Ran, TimeSpan Waited) Own()
+    public static (TimeSpan Ran, TimeSpan Waited)? Own()
     {
         const string path = "/proc/thread-self/schedstat";
-        if (!File.Exists(path)) return default;
         try
         {
+            if (!File.Exists(path)) return null;
             using SafeFileHandle file = File.OpenHandle(path);
             Span<byte> text = stackalloc byte[MostBytes];
             ReadOnlySpan<byte> rest = text[..RandomAccess.Read(file, text, fileOffset: 0)];
-            return TryRead(ref rest, out TimeSpan ran) && TryRead(ref rest, out TimeSpan waited) ? (ran, waited) : default;
+            return TryRead(ref rest, out TimeSpan ran) && TryRead(ref rest, out TimeSpan waited) ? (ran, waited) : null;
         }
-        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or OutOfMemoryException)
         {
-            return default;
+            return null;
         }
     }
 

@@ -132,13 +132,15 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// Ends the current increment and returns where the base for this moment is to be written; null if the journal was turned
     /// off meanwhile. A journal that has failed or was not running begins a new increment. The caller holds every shard.
     /// </summary>
-    public SnapshotOrder? BeginBase(bool asRdb)
+    /// <param name="asRdb">The form of the base.</param>
+    /// <param name="lack">Why the files are not those of the data, or an empty string.</param>
+    public SnapshotOrder? BeginBase(bool asRdb, string lack = "")
     {
         lock (_turning)
         {
             if (_directory is not { } directory) return null;
             _closedBytes = Size;
-            long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory);
+            long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory, lack);
             if (!_attached) Attach();
             return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
         }

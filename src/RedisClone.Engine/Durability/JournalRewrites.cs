@@ -9,6 +9,9 @@ namespace RedisClone.Engine.Durability;
 /// </summary>
 internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 {
+    /// <summary>The error of writes until the rewrite after a copy succeeds.</summary>
+    public const string NotBegun = "the journal of the data that was copied has not begun";
+
     private JournalKeeper? _keeper;
     private bool _scheduled;
     private bool _isRequested;
@@ -158,7 +161,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
     /// <summary>Whether the journal has failed or could not begin, so that a rewrite is needed.</summary>
     private bool IsWanted(JournalKeeper journal) =>
-        journal.Engine.State == JournalState.Failed || Failure is not null && journal.Engine.State == JournalState.Off;
+        journal.Engine.State == JournalState.Failed || (_isSuspended || Failure is not null) && journal.Engine.State == JournalState.Off;
 
     /// <summary>
     /// Creates the job, or returns null and the problem. If the server keeps no journal, the job opens the append-only directory
@@ -215,7 +218,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
         public SnapshotOrder? Mark()
         {
-            if (journal.BeginBase(_asRdb) is not { } order) return null;
+            // From here on, the state of the journal decides about writes: it has failed if this rewrite fails.
+            if (journal.BeginBase(_asRdb, rewrites._isSuspended ? NotBegun : "") is not { } order) return null;
             rewrites._isSuspended = false;
             server.Log.LogInformation("Background append only file rewriting started");
             _lsn = order.Lsn;

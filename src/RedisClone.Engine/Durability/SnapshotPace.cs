@@ -30,7 +30,7 @@ internal sealed class SnapshotPace
 
     private long _looked = Stopwatch.GetTimestamp();
     private TimeSpan _all = Environment.CpuUsage.TotalTime;
-    private (TimeSpan Ran, TimeSpan Waited) _own = ThreadTimes.Own();
+    private (TimeSpan Ran, TimeSpan Waited) _own = ThreadTimes.Own() ?? default;
     private TimeSpan _owed;
     private bool _isCrowded;
 
@@ -54,7 +54,7 @@ internal sealed class SnapshotPace
     private void Look(TimeSpan elapsed)
     {
         TimeSpan all = Environment.CpuUsage.TotalTime;
-        (TimeSpan Ran, TimeSpan Waited) own = ThreadTimes.Own();
+        (TimeSpan Ran, TimeSpan Waited) own = ThreadTimes.Own() ?? default;
         TimeSpan idle = elapsed * Environment.ProcessorCount - (all - _all), others = all - _all - (own.Ran - _own.Ran);
         bool isFull = idle < elapsed * IdleShare || own.Waited - _own.Waited > elapsed * WaitedShare || _isCrowded && idle < elapsed * SpareShare;
         _isCrowded = own.Ran > TimeSpan.Zero && isFull && others > elapsed * WantedShare;

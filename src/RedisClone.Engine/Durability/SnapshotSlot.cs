@@ -83,7 +83,12 @@ internal sealed class SnapshotSlot : IHeldWork
         return true;
     }
 
-    private void Release() => Volatile.Write(ref _kind, 0);
+    /// <summary>The job goes first: it has what the snapshot was written to, and the next one may come at once.</summary>
+    private void Release()
+    {
+        _job = null;
+        Volatile.Write(ref _kind, 0);
+    }
 
     private void Start(ISnapshotJob job)
     {
@@ -186,6 +191,6 @@ internal sealed class SnapshotSlot : IHeldWork
     {
         job.Ended(run, failure);
         Volatile.Write(ref _running, null);
-        Volatile.Write(ref _kind, 0);
+        Release();
     }
 }

@@ -89,6 +89,7 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     public void End()
     {
         Write(_mark);
+        _first = _last;
         Volatile.Write(ref _isComplete, true);
         foreach (Replica taker in _takers) taker.Step();
     }
@@ -96,6 +97,7 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     /// <summary>Disconnects the replicas that have a part of the snapshot.</summary>
     public void Discard()
     {
+        _first = _last;
         foreach (Replica taker in _takers)
         {
             if (!taker.Reads(this)) continue;
@@ -108,13 +110,18 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     {
     }
 
+    /// <summary>Drops the pieces that all replicas have passed, and returns one of them, or a new one.</summary>
     private StreamPiece NextPiece()
     {
+        StreamPiece? passed = null;
         // A replica that has read beyond the end of a piece references a later one.
-        if (_first == _last || !Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd)) return new StreamPiece();
-        StreamPiece piece = _first;
-        (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
-        (piece.Next, piece.Length) = (null, 0);
-        return piece;
+        while (_first != _last && Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd))
+        {
+            passed = _first;
+            (_first, _firstEnd) = (passed.Next!, _firstEnd + StreamPiece.Size);
+        }
+        if (passed is null) return new StreamPiece();
+        (passed.Next, passed.Length) = (null, 0);
+        return passed;
     }
 }

@@ -87,13 +87,15 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// Restarts the journal after a failure or where there was none. From the returned position on, the stream goes to
     /// a file that the manifest names only after <see cref="InstallBase"/>. Nothing becomes durable before that.
     /// </summary>
-    public long BeginRebuild(JournalDirectory directory)
+    /// <param name="directory">The files.</param>
+    /// <param name="recovers">Whether the journal has failed if the rebuild fails, although there was none.</param>
+    public long BeginRebuild(JournalDirectory directory, bool recovers = false)
     {
         _directory = directory;
         long lsn = buffer.Resume(0);
         Volatile.Write(ref _written, lsn);
         _flushed = _switchedAt = lsn;
-        _beforeRebuild = State;
+        _beforeRebuild = recovers ? JournalState.Failed : State;
         State = JournalState.Rebuilding;
         return lsn;
     }

@@ -30,7 +30,7 @@ internal sealed class LoopBalance(bool isByLoad)
     /// Whether loops join and leave. Otherwise all serve the same number of connections all the time, as on a system that does not report
     /// the load of a thread.
     /// </summary>
-    public bool IsByLoad { get; } = isByLoad && ThreadTimes.Own().Ran > TimeSpan.Zero;
+    public bool IsByLoad { get; } = isByLoad && ThreadTimes.Own() is not null;
 
     /// <summary>The loops below this number serve connections. Each accepted connection and each limit of output reads it; it changes seldom.</summary>
     public int Active => Volatile.Read(ref _active);

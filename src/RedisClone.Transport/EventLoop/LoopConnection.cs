@@ -225,7 +225,16 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     {
         SpinUntilMoved();
         if (_isClosed) return;
-        Attach();
+        try
+        {
+            Attach();
+        }
+        catch
+        {
+            // No event loop would ever see this connection.
+            OnBroken();
+            throw;
+        }
         if (Loop.IsEnding) Loop.QueueSend(this);
     }
 

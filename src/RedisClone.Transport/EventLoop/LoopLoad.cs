@@ -35,17 +35,18 @@ internal sealed class LoopLoad(Loop loop)
     public void CountMoved() => Volatile.Write(ref _moved, _moved + 1);
 
     /// <summary>
-    /// On the event loop: measures the load since the last measurement. Returns false if the thread has changed, because the times of two
-    /// threads cannot be compared.
+    /// On the event loop: measures the load since the last measurement. Returns false if the system does not tell it, or if the thread has
+    /// changed, because the times of two threads cannot be compared.
     /// </summary>
     public bool TryMeasure(int turn)
     {
         long now = Environment.TickCount64, elapsed = now - _looked;
-        (TimeSpan ran, TimeSpan waited) = ThreadTimes.Own();
+        _due = now + LookMilliseconds;
+        if (ThreadTimes.Own() is not var (ran, waited)) return false;
         TimeSpan worked = ran + waited;
         bool isSame = turn == _turn && elapsed > 0;
         if (isSame) Permille = (int)Math.Clamp((worked - _worked).TotalMilliseconds * 1000 / elapsed, 0, 1000);
-        (_worked, _turn, _due) = (worked, turn, now + LookMilliseconds);
+        (_worked, _turn) = (worked, turn);
         Volatile.Write(ref _looked, now);
         return isSame;
     }

@@ -34,4 +34,29 @@ public sealed class SuspendedJournalTests : IDisposable
         await client.UntilAsync("SET key 4", static answer => answer == "OK");
         Assert.True(server.Core.Journal!.IsOn);
     }
+
+    /// <summary>The rewrite begins and fails. What clients wrote meanwhile is in no file, so no client may get OK for it.</summary>
+    [Fact]
+    public async Task NoWriteIsAcknowledgedWhileTheRewriteFails()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.SavePoints = [];
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.Always;
+        }, new WatchedDisk());
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("SET key 1"));
+        string obstacle = Path.Combine(_folder, "appendonlydir", "temp-appendonly.aof.base");
+        Directory.CreateDirectory(obstacle);
+        new HeldAction(server.Core.Shards, server.Core.Rewrites.Suspend).RunAndWait();
+        server.Core.Rewrites.Restore();
+        Assert.True(SpinWait.SpinUntil(() => server.Core.Journal?.Failure.Length > 0, TimeSpan.FromMinutes(1)), "the rewrite has not failed");
+        Assert.StartsWith("MISCONF Errors writing to the AOF file", client.Run("SET key 2"), StringComparison.Ordinal);
+        Directory.Delete(obstacle);
+        await client.UntilAsync("BGREWRITEAOF", static answer => answer.StartsWith("Background append", StringComparison.Ordinal));
+        await client.UntilAsync("SET key 3", static answer => answer == "OK");
+        Assert.Empty(server.Core.Journal!.Failure);
+    }
 }

@@ -9,6 +9,8 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
 {
     private const int KeysPerSlice = 128;
 
+    private static readonly TimeSpan RetryPause = TimeSpan.FromSeconds(1);
+
     private readonly Lock _gate = new();
     private SlotSet? _next;             // what the running worker removes next
     private bool _isRunning;
@@ -65,6 +67,10 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             catch (Exception bug)
             {
                 server.Failures.WorkFailed("Keys of slots of another node could not be removed", bug);
+                if (bug is not OutOfMemoryException) continue;
+                // The keys would stay, hidden from all clients.
+                Thread.Sleep(RetryPause);
+                lock (_gate) (_next ??= slots).UnionWith(slots);
             }
         }
     }
