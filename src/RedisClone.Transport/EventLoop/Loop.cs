@@ -100,6 +100,9 @@ internal sealed partial class Loop : IEventLoop
     /// <summary>Connections that were assigned to this event loop and are not closed.</summary>
     public int Connections => Volatile.Read(ref _connections);
 
+    /// <summary>Whether the thread waits for events. Any thread may read it.</summary>
+    public bool Sleeps => Volatile.Read(ref _sleeping) != 0;
+
     /// <summary>What the event loop has done. Any thread may read it.</summary>
     public LoopCounters Counters => new(Volatile.Read(ref _rounds), Received, Connections, Volatile.Read(ref _unsent), Load.Moved);
 

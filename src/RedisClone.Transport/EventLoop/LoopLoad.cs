@@ -22,10 +22,13 @@ internal sealed class LoopLoad(Loop loop)
     /// <summary>On the event loop: whether the work of its connections has been counted since the last measurement.</summary>
     public bool IsCounting { get; set; }
 
-    /// <summary>Thousandths of the time, 0 for a loop that has not measured lately. Other loops may read and adapt it.</summary>
+    /// <summary>
+    /// Thousandths of the time. A loop that has not measured lately either waits for events, or is in a long round. Other loops may read and
+    /// adapt it.
+    /// </summary>
     public int Permille
     {
-        get => Environment.TickCount64 - Volatile.Read(ref _looked) > FreshMilliseconds ? 0 : Volatile.Read(ref _load);
+        get => Environment.TickCount64 - Volatile.Read(ref _looked) <= FreshMilliseconds ? Volatile.Read(ref _load) : loop.Sleeps ? 0 : 1000;
         set => Volatile.Write(ref _load, value);
     }
 
