@@ -110,18 +110,24 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     {
     }
 
-    /// <summary>Drops the pieces that all replicas have passed, and returns one of them, or a new one.</summary>
+    /// <summary>
+    /// Returns a piece that all replicas have passed, or a new one. A second such piece is dropped, so that the memory shrinks after a slow
+    /// replica.
+    /// </summary>
     private StreamPiece NextPiece()
     {
-        StreamPiece? passed = null;
+        if (TakePassed() is not { } piece) return new StreamPiece();
+        TakePassed();
+        (piece.Next, piece.Length) = (null, 0);
+        return piece;
+    }
+
+    private StreamPiece? TakePassed()
+    {
         // A replica that has read beyond the end of a piece references a later one.
-        while (_first != _last && Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd))
-        {
-            passed = _first;
-            (_first, _firstEnd) = (passed.Next!, _firstEnd + StreamPiece.Size);
-        }
-        if (passed is null) return new StreamPiece();
-        (passed.Next, passed.Length) = (null, 0);
-        return passed;
+        if (_first == _last || !Array.TrueForAll(_takers, taker => !taker.Reads(this) || taker.SnapshotRead > _firstEnd)) return null;
+        StreamPiece piece = _first;
+        (_first, _firstEnd) = (piece.Next!, _firstEnd + StreamPiece.Size);
+        return piece;
     }
 }

@@ -261,7 +261,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         Volatile.Write(ref _copy, copy);
         try
         {
-            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master{Where}", isDiskless ? " into memory" : "");
+            server.Log.LogInformation("MASTER <-> REPLICA sync: receiving the snapshot of the master");
             await copy.BeginAsync().ConfigureAwait(false);
             var load = new CopyLoad(server, this, offer, Held);
             if (isDiskless) await LoadBesideAsync(copy, load).ConfigureAwait(false);
@@ -282,7 +282,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         {
             using IDiskFile file = server.Disk.Open(path, DiskOpen.New);
             await copy.ReceiveAsync(file).ConfigureAwait(false);
-            server.Log.LogInformation("MASTER <-> REPLICA sync: {Bytes} bytes received, loading DB in memory", copy.BytesRead);
+            server.Log.LogInformation("MASTER <-> REPLICA sync: Loading DB in memory, {Bytes} bytes", copy.BytesRead);
             _isLoading = true;
             await Task.Run(() => load.Replace(file)).ConfigureAwait(false);
         }
@@ -295,6 +295,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     private async Task LoadBesideAsync(FullCopy copy, CopyLoad load)
     {
         _isLoading = _loadsBeside = true;
+        server.Log.LogInformation("MASTER <-> REPLICA sync: Loading DB in memory while it is received");
         var beside = new CopyBeside(server);
         // The load waits for the connection, so it must not run on the thread that completes the connection's reads.
         string? failure = await Task.Run(() => beside.Load(copy)).ConfigureAwait(false);
