@@ -40,8 +40,9 @@ internal sealed class RoleFile(ServerCore server)
         }
         catch (InvalidDataException damage)
         {
-            return $"Unrecoverable error: the file {Path}, which keeps the role of this server, is damaged: {damage.Message}. " +
-                $"Delete it to start with the role of the configuration: {Describe(server.Config.ReplicaOf)}.";
+            return $"Cannot start: the file {Path}, which keeps the role of this server, is damaged: {damage.Message}. " +
+                $"Delete it to start with the role of the configuration: {Describe(server.Config.ReplicaOf)}. " +
+                "If another server is the primary, set replicaof first.";
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

@@ -34,7 +34,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     public void Run(SlotSet slots)
     {
         List<int> occupied = Occupied(slots);
-        if (occupied.Count > 0) server.Log.LogInformation("Keys of {Count} slots that another node serves are removed", occupied.Count);
+        if (occupied.Count > 0) server.Log.LogInformation("{Count} slots that another node serves have keys here; the keys are removed", occupied.Count);
         foreach (int slot in occupied)
         {
             var shard = ShardSet.Of(server.Shards.IndexOf(KeySlot.HashOf(slot)));
