@@ -224,10 +224,10 @@ internal sealed class ServerCore : IDataServices, IClientServices
         : Rewrites.IsSuspended ? Errors.JournalFailed(JournalRewrites.NotBegun) : null;
 
     /// <summary>
-    /// The error that refuses the stream of a primary because the disk has failed, or null. The stream needs no durable journal: no reply
-    /// waits for it.
+    /// The error that refuses the stream of a primary because the disk has failed, or null. A journal that begins again does not refuse it,
+    /// because no reply waits for the stream.
     /// </summary>
-    internal string? DiskFailure => Snapshots.RefusesWrites ? Errors.SnapshotsFail
+    internal string? StreamRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
         : Journal is { Failure.Length: > 0 } journal ? Errors.JournalFailed(journal.Failure) : null;
 
     /// <summary>

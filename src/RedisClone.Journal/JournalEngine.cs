@@ -212,57 +212,6 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     /// <summary>
-    /// Ends the increment at the current position and returns that position. The caller then writes a base for the
-    /// position as <see cref="JournalNames.TemporaryBase"/> and calls <see cref="InstallBase"/> or
-    /// <see cref="AbandonBase"/>. The caller holds all shards. The call performs no I/O. Only one base may be in
-    /// progress.
-    /// </summary>
-    public long SwitchIncrement()
-    {
-        long lsn = _buffer.Switch();
-        WakeThread();
-        return lsn;
-    }
-
-    /// <summary>
-    /// Restarts a journal that is off or has failed. The stream is kept again from the returned position on, for which
-    /// the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes durable before that base is
-    /// installed. The caller holds all shards.
-    /// </summary>
-    /// <param name="directory">The files.</param>
-    /// <param name="lack">
-    /// Why the files are not those of the data, or an empty string. The journal has failed then if the rebuild fails.
-    /// </param>
-    public long BeginRebuild(JournalDirectory directory, string lack = "")
-    {
-        lock (_flushGate)
-            lock (_role)
-            {
-                if (IsKeeping) throw new InvalidOperationException("A running journal cannot be rebuilt.");
-                if (lack.Length > 0) Volatile.Write(ref _failure, lack);
-                return _writer.BeginRebuild(directory, recovers: lack.Length > 0);
-            }
-    }
-
-    /// <summary>
-    /// Installs the complete base for position <paramref name="lsn"/>. It replaces the older files, which are deleted.
-    /// Returns null, or the reason for a failure. The rewrite ends in both cases.
-    /// </summary>
-    public string? InstallBase(long lsn, bool rdb)
-    {
-        string? error = TryInstallBase(lsn, rdb);
-        if (error is null) DeleteHistory();
-        return error;
-    }
-
-    public void AbandonBase()
-    {
-        lock (_flushGate)
-            lock (_role)
-                Abandon();
-    }
-
-    /// <summary>
     /// Writes and flushes everything appended so far, on the calling thread. Returns false if the journal has failed or
     /// is off.
     /// </summary>
@@ -325,52 +274,6 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     private bool IsKeeping => State is JournalState.Running or JournalState.Rebuilding;
-
-    private string? TryInstallBase(long lsn, bool rdb)
-    {
-        lock (_flushGate)
-            lock (_role)
-            {
-                if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
-                if (!IsKeeping) return State == JournalState.Failed ? Failure : "the journal was turned off";
-                string? error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
-                if (error is not null)
-                {
-                    // While the journal runs, the old base and all increments are still a complete journal. A rebuild,
-                    // however, has failed.
-                    Volatile.Write(ref _failure, error);
-                    Abandon();
-                    return error;
-                }
-                NotifyObserver();
-                return null;
-            }
-    }
-
-    /// <summary>
-    /// Abandons the base. Clients that wait for a failed rebuild would wait forever, so the observer is called to check
-    /// the state again.
-    /// </summary>
-    private void Abandon()
-    {
-        _writer.AbandonBase();
-        NotifyObserver();
-    }
-
-    /// <summary>
-    /// Deletes the files that the manifest lists as history. Deleting gigabytes takes time, so no lock is held and
-    /// writes continue. After a crash, the next start deletes the remaining files.
-    /// </summary>
-    private void DeleteHistory()
-    {
-        IReadOnlyList<ManifestFile> files;
-        lock (_role) files = _writer.History;
-        if (files.Count == 0) return;
-        Guarded(() => _writer.DeleteFiles(files), isFinal: false);
-        lock (_flushGate)
-            lock (_role)
-                Guarded(() => _writer.Forget(files), isFinal: false);
-    }
 
     /// <summary>
     /// Writes on the calling thread unless another thread is writing. Returns false if units remain for the journal

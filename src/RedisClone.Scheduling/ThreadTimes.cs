@@ -6,6 +6,10 @@ namespace RedisClone.Scheduling;
 /// <summary>What the kernel knows about the time of a thread.</summary>
 public static class ThreadTimes
 {
+    private const string Path = "/proc/thread-self/schedstat";
+
+    private static readonly bool s_isReported = File.Exists(Path);
+
     /// <summary>Longer than three numbers of 64 bits.</summary>
     private const int MostBytes = 64;
 
@@ -15,11 +19,10 @@ public static class ThreadTimes
     /// </summary>
     public static (TimeSpan Ran, TimeSpan Waited)? Own()
     {
-        const string path = "/proc/thread-self/schedstat";
+        if (!s_isReported) return null;
         try
         {
-            if (!File.Exists(path)) return null;
-            using SafeFileHandle file = File.OpenHandle(path);
+            using SafeFileHandle file = File.OpenHandle(Path);
             Span<byte> text = stackalloc byte[MostBytes];
             ReadOnlySpan<byte> rest = text[..RandomAccess.Read(file, text, fileOffset: 0)];
             return TryRead(ref rest, out TimeSpan ran) && TryRead(ref rest, out TimeSpan waited) ? (ran, waited) : null;

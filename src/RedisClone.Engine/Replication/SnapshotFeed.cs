@@ -6,8 +6,8 @@ namespace RedisClone.Engine.Replication;
 
 /// <summary>
 /// A snapshot that replicas are sent while it is taken. It is stored once, in pieces, and each replica reads it at its own pace. The
-/// walk goes on while one of them is near its end. What the others have not read yet counts to their output limits, so a replica that
-/// is too slow is disconnected and delays nobody.
+/// walk goes on while one of them is near its end. What the others have not read yet counts to their output limits. A replica that is too
+/// slow is disconnected. It delays neither clients nor the other replicas.
 /// </summary>
 /// <remarks>The thread of the snapshot writes. The last piece that all replicas have passed is used again.</remarks>
 internal sealed class SnapshotFeed : ISnapshotOutput

@@ -160,7 +160,16 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     /// <summary>On the event loop: starts to receive events.</summary>
     public void Attach()
     {
-        if (!Loop.TryAdd(Fd, Interest, this)) OnBroken();
+        try
+        {
+            if (!Loop.TryAdd(Fd, Interest, this)) OnBroken();
+        }
+        catch
+        {
+            // No event loop would ever see this connection.
+            OnBroken();
+            throw;
+        }
     }
 
     /// <summary>
@@ -225,16 +234,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     {
         SpinUntilMoved();
         if (_isClosed) return;
-        try
-        {
-            Attach();
-        }
-        catch
-        {
-            // No event loop would ever see this connection.
-            OnBroken();
-            throw;
-        }
+        Attach();
         if (Loop.IsEnding) Loop.QueueSend(this);
     }
 

@@ -20,12 +20,9 @@ internal sealed class SlotAnnouncement(ServerCore server, ClusterMember cluster)
         _unaware.Clear();
         _unaware.UnionWith(state.Myself.Replicas);
         // The slots of an earlier takeover may still be unknown to a replica.
-        var unannounced = new SlotSet();
-        unannounced.UnionWith(slots);
-        if (state.Unannounced is { } earlier) unannounced.UnionWith(earlier);
-        state.Unannounced = unannounced;
+        (state.Unannounced ??= new SlotSet()).UnionWith(slots);
         _endsAt = ServerCore.UnixMilliseconds() + server.Config.ClusterNodeTimeout;
-        // nodes.conf has the slots before anybody is told.
+        // nodes.conf has the slots before any node is told.
         cluster.Finish();
         // A node answers a ping before it reads the slots, so the answer to the second one shows that it knows them.
         PingUnaware();

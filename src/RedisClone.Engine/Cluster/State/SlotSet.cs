@@ -47,14 +47,14 @@ internal sealed class SlotSet
 
     public void UnionWith(SlotSet other)
     {
-        for (int slot = 0; slot < KeySlot.Count; slot++)
-            if (other.Contains(slot)) Add(slot);
+        for (int i = 0; i < Length; i++) _bits[i] |= other._bits[i];
+        Count = CountOf(_bits);
     }
 
     public void IntersectWith(SlotSet other)
     {
-        for (int slot = 0; slot < KeySlot.Count; slot++)
-            if (!other.Contains(slot)) Remove(slot);
+        for (int i = 0; i < Length; i++) _bits[i] &= other._bits[i];
+        Count = CountOf(_bits);
     }
 
     /// <summary>Removes the slots of this set from a set of a message.</summary>

@@ -53,7 +53,7 @@ internal sealed class StreamApplier : IHeldWork
     {
         // CLIENT PAUSE stops the stream too: what is paused must not change.
         while (_server.Pause.HoldsBack(CommandFlags.Write)) await Task.Delay(PausePoll, end).ConfigureAwait(false);
-        if (_server.DiskFailure is { } refusal && _batch.HasWrites) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
+        if (_server.StreamRefusal is { } refusal && _batch.HasWrites) await NoteDiskAsync(refusal, end).ConfigureAwait(false);
         for (_next = 0; _next < _batch.Units;)
         {
             end.ThrowIfCancellationRequested();
@@ -95,7 +95,7 @@ internal sealed class StreamApplier : IHeldWork
             return;
         }
         await Task.Delay(DiskPause, end).ConfigureAwait(false);
-        if (_server.DiskFailure is not null) throw new IOException($"Replica was unable to write command to disk: {refusal}");
+        if (_server.StreamRefusal is not null) throw new IOException($"Replica was unable to write command to disk: {refusal}");
     }
 
     /// <summary>Applies units of the batch. The caller holds every shard.</summary>
