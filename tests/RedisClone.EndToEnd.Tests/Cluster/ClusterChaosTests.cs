@@ -25,7 +25,7 @@ public sealed class ClusterChaosTests(ITestOutputHelper output)
         /// <summary>A primary hears nothing, but speaks.</summary>
         Deafen,
 
-        /// <summary>A primary hears, but nobody hears it.</summary>
+        /// <summary>A primary hears the other nodes, but they do not hear it.</summary>
         Silence,
 
         /// <summary>The links between two nodes are cut.</summary>
@@ -128,7 +128,7 @@ public sealed class ClusterChaosTests(ITestOutputHelper output)
         [.. ClusterOfNodes.Call(at, "CLUSTER", "NODES").Text!.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(static line => line.Split(' '))];
 
     private static bool IsWhole(ServerProcess at, int nodes) =>
-        ClusterOfNodes.Info(at).Contains("cluster_state:ok", StringComparison.Ordinal) && Healthy(at) == nodes;
+        ClusterOfNodes.IsUp(at) && Healthy(at) == nodes;
 
     private static bool Serves(string[] node) => node.Length > 8;
 

@@ -36,7 +36,7 @@ internal sealed class ClusterOfNodes : IDisposable
         string output = Cli(["--cluster", "create", .. addresses, "--cluster-replicas", $"{replicas}", "--cluster-yes"]);
         Assert.True(output.Contains("All 16384 slots covered", StringComparison.Ordinal), output);
         foreach (ServerProcess node in _nodes)
-            Replication.FollowingTests.Until(() => Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster does not work", node);
+            Replication.FollowingTests.Until(() => IsUp(node), "the cluster does not work", node);
         foreach (ServerProcess replica in _nodes.Where(node => IsReplica(node)))
             Replication.FollowingTests.Until(() => HasLink(replica), "no link to the master", replica);
         // A primary answers the failover of a replica only when it knows it as its replica.
@@ -71,6 +71,19 @@ internal sealed class ClusterOfNodes : IDisposable
 
     public static string Info(ServerProcess node) => Call(node, "CLUSTER", "INFO").Text!;
 
+    /// <summary>Whether a node serves its slots.</summary>
+    public static bool IsUp(ServerProcess node) => Info(node).Contains("cluster_state:ok", StringComparison.Ordinal);
+
+    public static int KnownNodes(ServerProcess node) => int.Parse(Info(node).Split("cluster_known_nodes:")[1].Split('\r')[0]);
+
+    /// <summary>The number of slots that a node serves, as it tells itself.</summary>
+    public static long SlotsOf(ServerProcess node)
+    {
+        string name = NameOf(node);
+        return Call(node, "CLUSTER", "SLOTS").Items!.Where(range => range[2][2].Text == name)
+            .Sum(static range => range[1].Integer - range[0].Integer + 1);
+    }
+
     public static string NameOf(ServerProcess node) => Call(node, "CLUSTER", "MYID").Text!;
 
     public static Reply Call(ServerProcess node, params string[] request)
@@ -104,6 +117,22 @@ internal sealed class ClusterOfNodes : IDisposable
                 port = _nodes.Where(static node => !node.HasExited).Skip(tries % 2).First().Port;
             }
         }
+    }
+
+    /// <summary>The node that serves a slot, as one of the nodes tells.</summary>
+    public ServerProcess OwnerOf(int slot, int at = 0)
+    {
+        Reply range = Call(_nodes[at], "CLUSTER", "SLOTS").Items!.First(range => range[0].Integer <= slot && slot <= range[1].Integer);
+        return _nodes.First(node => node.Port == range[2][1].Integer);
+    }
+
+    /// <summary>A field of the status of a slot migration; empty if the node does not know the migration.</summary>
+    public static string MigrationField(ServerProcess node, string id, string name)
+    {
+        Reply[] tasks = Call(node, "CLUSTER", "MIGRATION", "STATUS", "ID", id).Items!;
+        if (tasks.Length == 0) return "";
+        Reply[] fields = tasks[0].Items!;
+        return fields[Array.FindIndex(fields, field => field.Text == name) + 1].Text!;
     }
 
     /// <summary>Runs redis-cli, answers its questions with yes, and returns its output.</summary>

@@ -23,22 +23,22 @@ public sealed class ClusterOperationTests
         using ServerProcess joining = ClusterOfNodes.Start(kind, Patient);
         AssertNoError(ClusterOfNodes.Cli("--cluster", "add-node", At(joining), At(first)));
         foreach (ServerProcess node in cluster.Nodes.Append(joining))
-            FollowingTests.Until(() => KnownNodes(node) == 4 && IsUp(node), "the node does not join", node);
+            FollowingTests.Until(() => ClusterOfNodes.KnownNodes(node) == 4 && ClusterOfNodes.IsUp(node), "the node does not join", node);
         AwaitAgreement(first);
         string name = ClusterOfNodes.NameOf(joining);
         string output = ClusterOfNodes.Cli("--cluster", "rebalance", At(first), "--cluster-use-empty-masters", "--cluster-weight", $"{name}=0.05");
         AssertNoError(output);
-        FollowingTests.Until(() => SlotsOf(joining) > 250, $"the node has not got its share: {output}", joining);
+        FollowingTests.Until(() => ClusterOfNodes.SlotsOf(joining) > 250, $"the node has not got its share: {output}", joining);
         AssertFilled(cluster);
         AwaitAgreement(first);
         AssertNoError(ClusterOfNodes.Cli(
             "--cluster", "reshard", At(first), "--cluster-from", name, "--cluster-to", ClusterOfNodes.NameOf(first),
-            "--cluster-slots", $"{SlotsOf(joining)}", "--cluster-yes"));
-        FollowingTests.Until(() => SlotsOf(joining) == 0, "the node keeps slots", joining);
+            "--cluster-slots", $"{ClusterOfNodes.SlotsOf(joining)}", "--cluster-yes"));
+        FollowingTests.Until(() => ClusterOfNodes.SlotsOf(joining) == 0, "the node keeps slots", joining);
         AwaitAgreement(first);
         AssertNoError(ClusterOfNodes.Cli("--cluster", "del-node", At(first), name));
-        foreach (ServerProcess node in cluster.Nodes) FollowingTests.Until(() => KnownNodes(node) == 3, "the node is not forgotten", node);
-        Assert.Equal(1, KnownNodes(joining));
+        foreach (ServerProcess node in cluster.Nodes) FollowingTests.Until(() => ClusterOfNodes.KnownNodes(node) == 3, "the node is not forgotten", node);
+        Assert.Equal(1, ClusterOfNodes.KnownNodes(joining));
         AssertFilled(cluster);
         first.AssertWell();
     }
@@ -66,10 +66,8 @@ public sealed class ClusterOperationTests
         string output = ClusterOfNodes.Cli("--cluster", "fix", At(first), "--cluster-yes");
         FollowingTests.Until(() => IsFine(first), $"the slots are not fixed: {output}", first);
         foreach (ServerProcess node in cluster.Nodes)
-            FollowingTests.Until(() => IsUp(node), "the cluster is down", node);
+            FollowingTests.Until(() => ClusterOfNodes.IsUp(node), "the cluster is down", node);
     }
-
-    private static bool IsUp(ServerProcess node) => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal);
 
     private static bool IsFine(ServerProcess node)
     {
@@ -112,15 +110,6 @@ public sealed class ClusterOperationTests
 
     private static void AwaitAgreement(ServerProcess node) => FollowingTests.Until(
         () => ClusterOfNodes.Cli("--cluster", "check", At(node)).Contains("All nodes agree", StringComparison.Ordinal), "no agreement", node);
-
-    private static int KnownNodes(ServerProcess node) => int.Parse(ClusterOfNodes.Info(node).Split("cluster_known_nodes:")[1].Split('\r')[0]);
-
-    private static long SlotsOf(ServerProcess node)
-    {
-        string name = ClusterOfNodes.NameOf(node);
-        return ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!.Where(range => range[2][2].Text == name)
-            .Sum(static range => range[1].Integer - range[0].Integer + 1);
-    }
 
     private static string[] KeysOf(ServerProcess node) => [.. ClusterOfNodes.Call(node, "KEYS", "*").Items!.Select(static key => key.Text!)];
 

@@ -46,7 +46,7 @@ public sealed class MixedClusterTests
         FollowingTests.Until(() => cluster.Primaries.Length == 3, "no replica takes over", cluster.Primaries[0]);
         for (int i = 0; i < Keys; i++) Assert.Equal($"{i}", cluster.Follow("GET", $"key:{i}").Text);
         foreach (ServerProcess node in cluster.Primaries)
-            FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster does not heal", node);
+            FollowingTests.Until(() => ClusterOfNodes.IsUp(node), "the cluster does not heal", node);
     }
 
     /// <summary>A manual failover loses no write that a client has confirmed.</summary>

@@ -58,8 +58,8 @@ public sealed class NodeAddressTests
             plain.ReceiveTimeout = 30_000;
             Assert.True(Ends(plain), "a plain connection gets an answer");
         }
-        FollowingTests.Until(() => KnownNodes(stranger) == 1, "the handshake does not end", stranger);
-        Assert.Equal(3, KnownNodes(one));
+        FollowingTests.Until(() => ClusterOfNodes.KnownNodes(stranger) == 1, "the handshake does not end", stranger);
+        Assert.Equal(3, ClusterOfNodes.KnownNodes(one));
         one.AssertWell();
     }
 
@@ -94,7 +94,7 @@ public sealed class NodeAddressTests
         Assert.Equal("OK", ClusterOfNodes.Call(node, "CLUSTER", "ADDSLOTSRANGE", "8192", "16383").Text);
         Meet(node, asked);
         foreach (ServerProcess either in new[] { node, asked })
-            FollowingTests.Until(() => ClusterOfNodes.Info(either).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster does not work", either);
+            FollowingTests.Until(() => ClusterOfNodes.IsUp(either), "the cluster does not work", either);
     }
 
     private static void Meet(ServerProcess node, ServerProcess other)
@@ -108,6 +108,4 @@ public sealed class NodeAddressTests
         string name = ClusterOfNodes.NameOf(node);
         return ClusterOfNodes.Call(asked, "CLUSTER", "NODES").Text!.Split('\n').FirstOrDefault(line => line.StartsWith(name, StringComparison.Ordinal)) ?? "";
     }
-
-    private static int KnownNodes(ServerProcess node) => int.Parse(ClusterOfNodes.Info(node).Split("cluster_known_nodes:")[1].Split('\r')[0]);
 }

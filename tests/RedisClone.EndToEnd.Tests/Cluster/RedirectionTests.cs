@@ -43,7 +43,7 @@ public sealed class RedirectionTests
             client.Expect("+OK", "CLUSTER", "ADDSLOTSRANGE", "0", "16383");
         }
         foreach (ServerProcess node in new[] { ours, redis })
-            FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", node);
+            FollowingTests.Until(() => ClusterOfNodes.IsUp(node), "the cluster is down", node);
         using var http = new HttpClient();
         var ready = new Uri($"http://127.0.0.1:{metrics}/health/ready");
         Assert.Equal("ready\n", await http.GetStringAsync(ready));

@@ -34,7 +34,7 @@ public sealed class SlotFailoverTests
         // The target does not wait for a replica that is silent for the timeout, so the timeout is longer than the import.
         faults.Cut((one, two) => one == name && two == other);
         Import(target);
-        FollowingTests.Until(() => OwnSlots(target) > 16384 / 3 + 1, "the slots do not move", target);
+        FollowingTests.Until(() => ClusterOfNodes.SlotsOf(target) > 16384 / 3 + 1, "the slots do not move", target);
         target.Kill();
         faults.Heal();
         AwaitTakeover(replica);
@@ -52,9 +52,11 @@ public sealed class SlotFailoverTests
         using RespClient sleeper = replica.Connect();
         sleeper.Send("DEBUG", "SLEEP", "5");
         string id = Import(target);
-        FollowingTests.Until(() => Field(target, id, "last_error").Contains("does not acknowledge", StringComparison.Ordinal), "it does not wait", target);
+        FollowingTests.Until(
+            () => ClusterOfNodes.MigrationField(target, id, "last_error").Contains("does not acknowledge", StringComparison.Ordinal),
+            "it does not wait", target);
         Assert.Equal("OK", sleeper.Read().Text);
-        FollowingTests.Until(() => Field(target, id, "state") == "completed", "no further attempt", target);
+        FollowingTests.Until(() => ClusterOfNodes.MigrationField(target, id, "state") == "completed", "no further attempt", target);
         AssertAll(cluster, keys);
         Assert.Equal(Keys, Served(target, keys));
     }
@@ -64,8 +66,8 @@ public sealed class SlotFailoverTests
     {
         var cluster = new ClusterOfNodes(
             "oooooo", replicas: 1, faults, "--enable-debug-command", "yes", "--appendonly", "yes", "--cluster-node-timeout", $"{nodeTimeout}");
-        source = OwnerOf(cluster, 0);
-        target = OwnerOf(cluster, 16383);
+        source = cluster.OwnerOf(0);
+        target = cluster.OwnerOf(16383);
         int port = target.Port;
         replica = cluster.Nodes.First(node => ClusterOfNodes.Call(node, "ROLE").Items is [{ Text: "slave" }, _, { } primary, ..] && primary.Integer == port);
         return cluster;
@@ -73,26 +75,11 @@ public sealed class SlotFailoverTests
 
     private static string Import(ServerProcess target) => ClusterOfNodes.Call(target, "CLUSTER", "MIGRATION", "IMPORT", "0", $"{Slots - 1}").Text!;
 
-    private static string Field(ServerProcess node, string id, string name)
-    {
-        Reply[] fields = ClusterOfNodes.Call(node, "CLUSTER", "MIGRATION", "STATUS", "ID", id)[0].Items!;
-        return fields[Array.FindIndex(fields, field => field.Text == name) + 1].Text!;
-    }
-
     private static void AwaitTakeover(ServerProcess replica)
     {
         FollowingTests.Until(() => !ClusterOfNodes.IsReplica(replica), "the replica does not take over", replica);
-        FollowingTests.Until(() => ClusterOfNodes.Info(replica).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", replica);
+        FollowingTests.Until(() => ClusterOfNodes.IsUp(replica), "the cluster is down", replica);
     }
-
-    private static ServerProcess OwnerOf(ClusterOfNodes cluster, int slot)
-    {
-        Reply range = ClusterOfNodes.Call(cluster.Nodes[0], "CLUSTER", "SLOTS").Items!.First(range => range[0].Integer <= slot && slot <= range[1].Integer);
-        return cluster.Nodes.First(node => node.Port == range[2][1].Integer);
-    }
-
-    private static long OwnSlots(ServerProcess node) => ClusterOfNodes.Call(node, "CLUSTER", "SLOTS").Items!
-        .Where(range => range[2][1].Integer == node.Port).Sum(static range => range[1].Integer - range[0].Integer + 1);
 
     private static string[] Fill(ServerProcess node)
     {

@@ -15,7 +15,7 @@ public sealed class SlotMigrationTests
     public void SlotsMoveUnderLoad()
     {
         using var cluster = new ClusterOfNodes("oooooo", replicas: 1, "--appendonly", "yes");
-        ServerProcess source = OwnerOf(cluster, 0), target = OwnerOf(cluster, 16383);
+        ServerProcess source = cluster.OwnerOf(0, at: 2), target = cluster.OwnerOf(16383, at: 2);
         string[] keys = Fill(source, Keys);
         Reply[] before = Values(source, keys);
         ClusterLoad[] load = [.. Enumerable.Range(0, Clients).Select(i => new ClusterLoad(i, Slots, source.Port))];
@@ -61,7 +61,7 @@ public sealed class SlotMigrationTests
         AwaitState(source, id, "send-bulk-and-stream");
         at.Expect(":1", "CLUSTER", "MIGRATION", "CANCEL", "ALL");
         AwaitState(target, id, "failed");
-        FollowingTests.Until(() => int.Parse(Field(target, id, "retries")) > 0, "no further attempt", target);
+        FollowingTests.Until(() => int.Parse(ClusterOfNodes.MigrationField(target, id, "retries")) > 0, "no further attempt", target);
         to.Expect(":1", "CLUSTER", "MIGRATION", "CANCEL", "ALL");
         AssertUntouched(source, target, keys);
     }
@@ -76,7 +76,8 @@ public sealed class SlotMigrationTests
         long used = long.Parse(ClusterOfNodes.Call(target, "INFO", "memory").Text!.Split("used_memory:")[1].Split('\r')[0], CultureInfo.InvariantCulture);
         Assert.Equal("OK", ClusterOfNodes.Call(target, "CONFIG", "SET", "maxmemory", $"{used + 200_000}").Text);
         string id = Import(target);
-        FollowingTests.Until(() => Field(target, id, "last_error").Contains("memory", StringComparison.Ordinal), "it does not fail", target);
+        FollowingTests.Until(
+            () => ClusterOfNodes.MigrationField(target, id, "last_error").Contains("memory", StringComparison.Ordinal), "it does not fail", target);
         Assert.Equal("1", ClusterOfNodes.Call(target, "CLUSTER", "MIGRATION", "CANCEL", "ID", id).Text);
         AssertUntouched(source, target, keys);
         target.Kill();
@@ -95,20 +96,20 @@ public sealed class SlotMigrationTests
         Random random = Seed.Random("migration");
         for (int round = 0; round < 3; round++)
         {
-            using var load = new ClusterLoad(round, Slots, OwnerOf(cluster, 0).Port);
-            ServerProcess source = OwnerOf(cluster, 0), target = cluster.Nodes[source == cluster.Nodes[0] ? 1 : 0];
+            using var load = new ClusterLoad(round, Slots, cluster.OwnerOf(0, at: 2).Port);
+            ServerProcess source = cluster.OwnerOf(0, at: 2), target = cluster.Nodes[source == cluster.Nodes[0] ? 1 : 0];
             string id = Import(target);
             Thread.Sleep(random.Next(700));
             ServerProcess killed = victim == 0 ? source : target;
             killed.Kill();
             cluster.Restart(killed);
             foreach (ServerProcess node in cluster.Nodes)
-                FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), $"down, {Seed.Note}", node);
+                FollowingTests.Until(() => ClusterOfNodes.IsUp(node), $"down, {Seed.Note}", node);
             // A destination that was not killed tries again. After that, both nodes agree.
             FollowingTests.Until(() => IsOver(cluster), $"no end of {id}, {Seed.Note}", target);
             load.StopAndCheck(cluster);
             FollowingTests.Until(() => cluster.Nodes.Sum(RawKeys) == Sizes(cluster), $"keys are left over, {Seed.Note}", source);
-            ServerProcess owner = OwnerOf(cluster, 0);
+            ServerProcess owner = cluster.OwnerOf(0, at: 2);
             using RespClient client = owner.Connect();
             foreach (string[] part in keys.Chunk(500))
                 Assert.All(client.Pipeline([.. part.Select(static key => new[] { "EXISTS", key })]), static reply => Assert.Equal("1", reply.Text));
@@ -124,8 +125,8 @@ public sealed class SlotMigrationTests
         ServerProcess target = cluster.Nodes[1];
         string id = Import(target);
         AwaitState(target, id, "failed");
-        FollowingTests.Until(() => Field(target, id, "end_time") != "-1", "it tries again", target);
-        Assert.Contains("move the slots with MIGRATE", Field(target, id, "last_error"), StringComparison.Ordinal);
+        FollowingTests.Until(() => ClusterOfNodes.MigrationField(target, id, "end_time") != "-1", "it tries again", target);
+        Assert.Contains("move the slots with MIGRATE", ClusterOfNodes.MigrationField(target, id, "last_error"), StringComparison.Ordinal);
     }
 
     private static string Import(ServerProcess target)
@@ -135,26 +136,14 @@ public sealed class SlotMigrationTests
         return reply.Text!;
     }
 
-    private static string Field(ServerProcess node, string id, string name)
-    {
-        Reply[] tasks = ClusterOfNodes.Call(node, "CLUSTER", "MIGRATION", "STATUS", "ID", id).Items!;
-        if (tasks.Length == 0) return "";
-        Reply[] fields = tasks[0].Items!;
-        return fields[Array.FindIndex(fields, field => field.Text == name) + 1].Text!;
-    }
-
     private static void AwaitState(ServerProcess node, string id, string state) =>
-        FollowingTests.Until(() => Field(node, id, "state") == state, $"never {state}, but {Field(node, id, "state")} {Field(node, id, "last_error")}", node);
+        FollowingTests.Until(
+            () => ClusterOfNodes.MigrationField(node, id, "state") == state,
+            $"never {state}, but {ClusterOfNodes.MigrationField(node, id, "state")} {ClusterOfNodes.MigrationField(node, id, "last_error")}", node);
 
     /// <summary>Whether no node has a migration that goes on.</summary>
     private static bool IsOver(ClusterOfNodes cluster) => cluster.Nodes.All(static node =>
         ClusterOfNodes.Call(node, "CLUSTER", "MIGRATION", "STATUS", "ALL").Items!.All(static task => task.Items![21].Text != "-1"));
-
-    private static ServerProcess OwnerOf(ClusterOfNodes cluster, int slot)
-    {
-        Reply range = ClusterOfNodes.Call(cluster.Nodes[2], "CLUSTER", "SLOTS").Items!.First(range => range[0].Integer <= slot && slot <= range[1].Integer);
-        return cluster.Nodes.First(node => node.Port == range[2][1].Integer);
-    }
 
     /// <summary>The number of all keys, also of those that clients do not see.</summary>
     private static long RawKeys(ServerProcess node)

@@ -16,7 +16,7 @@ public sealed class SlotStatisticsTests
         using RespClient client = node.Connect();
         client.Expect("+OK", "CLUSTER", "ADDSLOTS", Foo, Bar);
         client.Expect("+OK", "CONFIG", "SET", "cluster-require-full-coverage", "no");
-        FollowingTests.Until(() => ClusterOfNodes.Info(node).Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster is down", node);
+        FollowingTests.Until(() => ClusterOfNodes.IsUp(node), "the cluster is down", node);
         client.Expect("+OK", "MSET", "{foo}1", "a", "{foo}2", "b");
         Assert.Equal($"[:{Foo} [\"key-count\" :2]]", Row(client, "SLOTSRANGE", Foo, "16383"));
         client.Expect("-ERR Unrecognized sort metric for ORDERBY.", "CLUSTER", "SLOT-STATS", "ORDERBY", "cpu-usec");

@@ -114,7 +114,7 @@ public sealed class DisklessSyncTests
 
     /// <summary>A lone replica that reads nothing stops the walk. Writes go on, and the primary's memory does not grow.</summary>
     [Fact]
-    public void AReplicaThatReadsNothingHoldsNobodyUp()
+    public void AReplicaThatReadsNothingDelaysNoClient()
     {
         using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--repl-timeout", "3"]);
         using RespClient client = primary.Connect(), stuck = new(primary.Port, receiveBuffer: 4096);
@@ -129,7 +129,7 @@ public sealed class DisklessSyncTests
         primary.AssertWell();
     }
 
-    /// <summary>Replicas that die in the middle of a snapshot disturb nobody. The last one takes the snapshot with it.</summary>
+    /// <summary>A replica that dies in the middle of a snapshot does not disturb the others. The snapshot ends with the last one.</summary>
     [Fact]
     public void AReplicaDiesInTheMiddle()
     {

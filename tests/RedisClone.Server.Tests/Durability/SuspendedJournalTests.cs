@@ -15,13 +15,7 @@ public sealed class SuspendedJournalTests : IDisposable
     [Fact]
     public async Task NoWriteIsAcceptedBeforeTheRewriteBegins()
     {
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
-        {
-            config.Dir = _folder;
-            config.SavePoints = [];
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Always;
-        }, new WatchedDisk());
+        await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect();
         Assert.Equal("OK", client.Run("SET key 1"));
         new HeldAction(server.Core.Shards, server.Core.Rewrites.Suspend).RunAndWait();
@@ -39,13 +33,7 @@ public sealed class SuspendedJournalTests : IDisposable
     [Fact]
     public async Task NoWriteIsAcknowledgedWhileTheRewriteFails()
     {
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
-        {
-            config.Dir = _folder;
-            config.SavePoints = [];
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Always;
-        }, new WatchedDisk());
+        await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect();
         Assert.Equal("OK", client.Run("SET key 1"));
         string obstacle = Path.Combine(_folder, "appendonlydir", "temp-appendonly.aof.base");
@@ -59,4 +47,12 @@ public sealed class SuspendedJournalTests : IDisposable
         await client.UntilAsync("SET key 3", static answer => answer == "OK");
         Assert.Empty(server.Core.Journal!.Failure);
     }
+
+    private Task<RunningServer> StartAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+    {
+        config.Dir = _folder;
+        config.SavePoints = [];
+        config.AppendOnly = true;
+        config.AppendFsync = AppendFsync.Always;
+    }, new WatchedDisk());
 }
