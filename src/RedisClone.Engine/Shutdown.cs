@@ -99,7 +99,8 @@ internal sealed class Shutdown(ServerCore server)
         if (!ends)
         {
             server.Pause.ReleaseWrites();
-            Volatile.Write(ref _running, null);
+            // Begin holds the lock until it has stored the task that ends here.
+            lock (_gate) _running = null;
         }
         return ends;
     }

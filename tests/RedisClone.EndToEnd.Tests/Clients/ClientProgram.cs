@@ -44,8 +44,7 @@ internal sealed class ClientProgram : IDisposable
         var read = new StringBuilder();
         while (!read.ToString().EndsWith(text, StringComparison.Ordinal))
         {
-            if (await _process.StandardOutput.ReadAsync(part, _patience.Token) == 0)
-                throw new EndOfStreamException($"the output does not contain {text}:\n{_output}{read}");
+            if (await ReadAsync(part) == 0) throw new EndOfStreamException($"the output does not contain {text}:\n{_output}{read}");
             read.Append(part[0]);
         }
         _output.Append(read);
@@ -63,6 +62,19 @@ internal sealed class ClientProgram : IDisposable
         await _process.WaitForExitAsync(_patience.Token);
         Assert.True(_process.ExitCode == 0, all);
         return all;
+    }
+
+    /// <summary>Reads a part of the output. Returns 0 at its end, or if the program writes nothing for too long.</summary>
+    private async ValueTask<int> ReadAsync(char[] part)
+    {
+        try
+        {
+            return await _process.StandardOutput.ReadAsync(part, _patience.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            return 0;
+        }
     }
 
     public void Dispose()

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedisClone.EndToEnd.Tests.Clients;
 using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
@@ -48,9 +49,14 @@ public sealed class ProgressTests : IDisposable
     [Fact]
     public async Task AServerOnATerminalShowsABarWhileItLoads()
     {
-        string command = string.Create(CultureInfo.InvariantCulture, $"timeout 6 {ServerProcess.OurProgram} --port 0 --dir {_folder} --key-load-delay 5000");
-        (_, string output) = await Repository.RunAsync("script", ["-qec", command, "/dev/null"]);
-        Assert.Matches(@"\e\[\?7lLoading \[#*\.*\] \d+ %, ", output);
-        Assert.Matches(@"\r\e\[K\d+:M .* Received SIGTERM", output);
+        string command = string.Create(CultureInfo.InvariantCulture, $"exec {ServerProcess.OurProgram} --port 0 --dir {_folder} --key-load-delay 5000");
+        using var terminal = new ClientProgram("script", "-qec", command, "/dev/null");
+        await terminal.ReadUntil("PID: ");
+        string id = (await terminal.ReadUntil("\r")).Trim();
+        await terminal.ReadUntil("\e[?7lLoading [");
+        Assert.Matches(@"^#*\.*\] \d+ %, ", await terminal.ReadUntil("\e[?7h"));
+        Assert.Equal(0, (await Repository.RunAsync("kill", "-TERM", id)).Code);
+        Assert.Matches(@"\r\e\[K\d+:M [^\e]*$", await terminal.ReadUntil("Received SIGTERM"));
+        await terminal.Finish();
     }
 }
