@@ -28,8 +28,19 @@ internal sealed class SessionRegistry
     /// </summary>
     internal void AwaitArrivals()
     {
-        IEnumerable<IEventLoop> loops = Unordered.Select(static session => session.Connection?.Loop).OfType<IEventLoop>().Distinct();
-        Task.WaitAll([.. loops.Select(static loop => loop.ReceiveAllAsync())], Limits.ArrivalPatience);
+        long deadline = Environment.TickCount64 + (long)Limits.ArrivalPatience.TotalMilliseconds;
+        bool hasMoved;
+        do
+        {
+            var served = new List<(IClientConnection Connection, IEventLoop Loop)>();
+            foreach (Session session in Unordered)
+                if (session.Connection is { Loop: { } loop } connection) served.Add((connection, loop));
+            var left = TimeSpan.FromMilliseconds(Math.Max(0, deadline - Environment.TickCount64));
+            Task.WaitAll([.. served.Select(static at => at.Loop).Distinct().Select(static loop => loop.ReceiveAllAsync())], left);
+            // A connection that has moved may have missed the rounds of both event loops.
+            hasMoved = served.Any(static at => at.Connection.Loop != at.Loop);
+        }
+        while (hasMoved && Environment.TickCount64 < deadline);
     }
 
     internal void Add(Session session)

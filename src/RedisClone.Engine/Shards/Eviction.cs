@@ -22,6 +22,9 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Room for the largest maxmemory-samples and the rest of the last bucket.</summary>
     private const int MostSampled = 128;
 
+    /// <summary>How many samples in a row may consist of keys that another node of the cluster serves.</summary>
+    private const int MostForeignSamples = 64;
+
     private readonly MemoryBudgets _budgets = new(server);
     private int _lastShard = -1;        // written only by commands that evict from several shards
 
@@ -169,15 +172,28 @@ internal sealed class Eviction(ServerCore server)
     }
 
     /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>
-    /// <remarks>
-    /// The places of the next two samples are known already. The buckets of one and the records of the other are fetched while the shard's
-    /// next commands run, so that an eviction does not wait for memory.
-    /// </remarks>
     private bool EvictOne(Shard shard, Lane lane)
     {
         bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu
             or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
-        (int Database, uint Handle) best = default;
+        Candidate best = BestOfSample(shard, onlyExpiring);
+        for (int more = 1; best.IsNone && best.AreForeign && more < MostForeignSamples; more++) best = BestOfSample(shard, onlyExpiring);
+        if (best.IsNone) return false;
+        Keyspace chosen = shard.Store.Database(best.Database);
+        server.Executor.BeginUnit(lane);
+        server.KeyEvents.Evict(chosen.Locate(chosen.Store.HashOf(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
+        server.Executor.EndOwnUnit(shard, lane);
+        return true;
+    }
+
+    /// <summary>Samples the keys of a shard once.</summary>
+    /// <remarks>
+    /// The places of the next two samples are known already. The buckets of one and the records of the other are fetched while the shard's
+    /// next commands run, so that an eviction does not wait for memory.
+    /// </remarks>
+    private Candidate BestOfSample(Shard shard, bool onlyExpiring)
+    {
+        Candidate best = default;
         long bestScore = long.MinValue;
         int samples = server.Config.MaxMemorySamples;
         ulong place = PlaceOf(shard, shard.Samples), next = PlaceOf(shard, shard.Samples + 1), last = PlaceOf(shard, shard.Samples + 2);
@@ -190,17 +206,13 @@ internal sealed class Eviction(ServerCore server)
             foreach (uint handle in found[..keyspace.Sample(place, samples, onlyExpiring, found)])
             {
                 long score = Score(keyspace, handle, place);
-                if (score > bestScore) (best, bestScore) = ((database, handle), score);
+                if (score > bestScore) (best, bestScore) = (new Candidate(database, handle, AreForeign: false), score);
+                else if (best.IsNone) best = best with { AreForeign = true };
             }
             keyspace.PrefetchSampled(next, samples, onlyExpiring, found);
             keyspace.PrefetchSample(last, samples, onlyExpiring);
         }
-        if (best.Handle == 0) return false;
-        Keyspace chosen = shard.Store.Database(best.Database);
-        server.Executor.BeginUnit(lane);
-        server.KeyEvents.Evict(chosen.Locate(chosen.Store.HashOf(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
-        server.Executor.EndOwnUnit(shard, lane);
-        return true;
+        return best;
     }
 
     /// <summary>The random place of a sample of a shard.</summary>
@@ -227,5 +239,11 @@ internal sealed class Eviction(ServerCore server)
             MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu => -(long)server.AccessClock.Frequency(keyspace.AccessOf(handle)),
             _ => server.AccessClock.IdleSeconds(keyspace.AccessOf(handle)),
         };
+    }
+
+    /// <summary>The key of a sample that is evicted first, or none. Then it tells whether the sample had keys that another node serves.</summary>
+    private readonly record struct Candidate(int Database, uint Handle, bool AreForeign)
+    {
+        public bool IsNone => Handle == 0;
     }
 }

@@ -64,8 +64,18 @@ internal static class EventTrace
         if (!isFound) throw new IOException("the command line in the trace was not found, so it could not be hidden");
     }
 
-    private static string? SocketOf(int processId) =>
-        Directory.EnumerateFiles(Path.GetTempPath(), $"dotnet-diagnostic-{processId}-*-socket").OrderByDescending(File.GetLastWriteTimeUtc).FirstOrDefault();
+    /// <summary>
+    /// The diagnostic socket of a process. The start time of the process is in its name, so the socket that a killed process with the
+    /// same id left behind has another one.
+    /// </summary>
+    private static string? SocketOf(int processId)
+    {
+        const int startTime = 22 - 3;       // of the fields of proc(5) after the name of the program
+        string status = File.ReadAllText($"/proc/{processId}/stat");
+        string started = status[(status.LastIndexOf(')') + 2)..].Split(' ')[startTime];
+        string path = Path.Combine(Path.GetTempPath(), $"dotnet-diagnostic-{processId}-{started}-socket");
+        return File.Exists(path) ? path : null;
+    }
 
     private static void Stop(string path, byte[] session)
     {

@@ -1,9 +1,11 @@
 using System.Text;
+using RedisClone.Configuration;
 using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Cluster.Bus;
 using RedisClone.Engine.Cluster.SlotMigration;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Shards;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage.Memory;
 
@@ -167,6 +169,30 @@ public sealed class SlotMigrationTests
         Assert.Contains(MovedKey, _host.Run("KEYS *"), StringComparison.Ordinal);
     }
 
+    /// <summary>Keys that another node serves are not evicted. A sample of nothing else does not end the eviction.</summary>
+    [Fact]
+    public void KeysBesideManyKeysOfOtherNodesAreEvicted()
+    {
+        const int foreign = 60, own = 20;
+        Shard shard = ShardOf(MovedKey);
+        for (int i = 0; i < foreign; i++) _host.Run($"SET {{06S}}{i} 1");
+        for (int i = 0, set = 0; set < own; i++)
+        {
+            if (ShardOf($"own:{i}") != shard) continue;
+            _host.Run($"SET own:{i} 1");
+            set++;
+        }
+        State.Assign(MovedSlot, _other);
+        Publish();
+        (_host.Core.Config.MaxMemoryPolicy, _host.Core.Config.MaxMemorySetting) = (MaxMemoryPolicy.AllKeysRandom, 1);
+        for (int i = 0; i < 5; i++) _host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now);
+        _host.Core.Config.MaxMemorySetting = 0;
+        Assert.Equal("0", _host.Run("DBSIZE"));
+        State.Assign(MovedSlot, State.Myself);
+        Publish();
+        Assert.Equal($"{foreign}", _host.Run("DBSIZE"));
+    }
+
     /// <summary>No command on the slots runs while another node may have taken them over.</summary>
     [Fact]
     public void UnsettledSlotsAreNotServed()
@@ -224,6 +250,8 @@ public sealed class SlotMigrationTests
         slots.Add(slot);
         return slots;
     }
+
+    private Shard ShardOf(string key) => _host.Core.Shards.Of(_host.Core.Shards.HashOf(Encoding.ASCII.GetBytes(key)));
 
     private void Publish() => Cluster.Served.Update(State, mayGain: true);
 }

@@ -23,7 +23,6 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
         bool isDenied = pong.StartsWith("-NOAUTH", StringComparison.Ordinal) || pong.StartsWith("-NOPERM", StringComparison.Ordinal)
             || pong.StartsWith("-ERR operation not permitted", StringComparison.Ordinal);
         if (pong[0] != '+' && !isDenied) throw new IOException($"Error reply to PING from master: '{pong}'");
-        log.LogInformation("Master replied to PING, replication can continue...");
         if (config.MasterAuth.Length > 0)
         {
             string[] login = config.MasterUser.Length > 0 ? ["AUTH", config.MasterUser, config.MasterAuth] : ["AUTH", config.MasterAuth];
@@ -36,6 +35,7 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
     public async Task IntroduceAsync()
     {
         await LogInAsync().ConfigureAwait(false);
+        log.LogInformation("Master replied to PING, replication can continue...");
         int port = config.ReplicaAnnouncePort > 0 ? config.ReplicaAnnouncePort : config.TlsReplication && config.TlsPort > 0 ? config.TlsPort : config.Port;
         await ConfigureAsync("listening-port", port.ToString(CultureInfo.InvariantCulture)).ConfigureAwait(false);
         if (config.ReplicaAnnounceIp.Length > 0) await ConfigureAsync("ip-address", config.ReplicaAnnounceIp).ConfigureAwait(false);
