@@ -87,7 +87,7 @@ internal static class Hosting
         server.SupportBundle = host.Services.GetRequiredService<SupportBundle>().Make;
         var metrics = new MetricsEndpoint(server);
         StudioEndpoint studio = host.Services.GetRequiredService<StudioEndpoint>();
-        host.Run(context => StudioEndpoint.IsFor(context) ? studio.AnswerAsync(context, metrics) : metrics.AnswerAsync(context));
+        host.Run(new HttpRequests(server, metrics, studio).AnswerAsync);
         return host;
     }
 

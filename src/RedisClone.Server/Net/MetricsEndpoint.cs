@@ -1,4 +1,3 @@
-using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -20,26 +19,11 @@ internal sealed class MetricsEndpoint(ServerCore server)
         // Idle connections must not block health checks.
         listen.KestrelServerOptions.Limits.KeepAliveTimeout = Limits.MetricsPatience;
         listen.KestrelServerOptions.Limits.RequestHeadersTimeout = Limits.MetricsPatience;
-        int open = 0;
-        listen.Use(next => async connection =>
-        {
-            try
-            {
-                if (Interlocked.Increment(ref open) <= connections) await next(connection);
-                else connection.Abort(new ConnectionAbortedException("too many connections to the HTTP port"));
-            }
-            finally
-            {
-                Interlocked.Decrement(ref open);
-            }
-        });
+        listen.Use(new HttpPlaces(connections).Limit);
     }
 
     public async Task AnswerAsync(HttpContext context)
     {
-        // The page is made on another thread, because this one also receives the bytes of other connections.
-        await Task.Yield();
-        CloseWithUnreadBody(context);
         (int status, string text) = Answer(context.Request);
         context.Response.StatusCode = status;
         context.Response.ContentType = MetricsPage.ContentType;

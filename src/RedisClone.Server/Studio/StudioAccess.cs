@@ -16,11 +16,12 @@ internal sealed class StudioAccess(ServerCore server)
     public string? Refusal(HttpContext context)
     {
         HttpRequest request = context.Request;
+        HostString asked = HostOf(request);
         // A name that resolves to this address is not enough: a page of another site can have such a name (DNS rebinding).
-        if (!IsOurName(request.Host.Host)) return "this name is not one of the server's; http-hosts names them";
+        if (!IsOurName(asked.Host)) return "this name is not one of the server's; http-hosts names them";
         if (!request.IsHttps && !IsLocal(context) && !server.Config.HttpAllowPlain)
             return "without TLS, the studio answers on this machine only; http-tls turns TLS on, and http-allow-plain yes permits to go without";
-        if (IsOfOtherSite(request)) return "the request comes from another site";
+        if (IsOfOtherSite(request, asked)) return "the request comes from another site";
         return null;
     }
 
@@ -34,6 +35,9 @@ internal sealed class StudioAccess(ServerCore server)
     /// <summary>Whether this request may have a session of the default user without signing in.</summary>
     public bool NeedsNoPassword(HttpContext context) => IsLocal(context) && !server.Access.Users.MustAuthenticate;
 
+    /// <summary>The header as it was sent. HttpRequest.Host decodes international names, and throws if it cannot.</summary>
+    private static HostString HostOf(HttpRequest request) => new(request.Headers.Host.ToString());
+
     /// <summary>No other site can have an address of this server as its name.</summary>
     private bool IsOurName(string host)
     {
@@ -45,10 +49,10 @@ internal sealed class StudioAccess(ServerCore server)
     /// <summary>
     /// A browser sends the origin of every request that can change something. A request of another site may only open the page itself.
     /// </summary>
-    private static bool IsOfOtherSite(HttpRequest request)
+    private static bool IsOfOtherSite(HttpRequest request, HostString asked)
     {
         if (request.Headers.Origin is [{ } origin, ..])
-            return !string.Equals(origin, $"{request.Scheme}://{request.Host}", StringComparison.OrdinalIgnoreCase);
+            return !string.Equals(origin, $"{request.Scheme}://{asked}", StringComparison.OrdinalIgnoreCase);
         if (!request.Path.StartsWithSegments(StudioEndpoint.Calls, StringComparison.Ordinal)) return false;
         string site = request.Headers["Sec-Fetch-Site"].ToString();
         return site.Length > 0 && site is not ("same-origin" or "none");

@@ -44,9 +44,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
 
     public async Task AnswerAsync(HttpContext context, MetricsEndpoint metrics)
     {
-        await Task.Yield();     // See MetricsEndpoint.
         SetHeaders(context.Response);
-        MetricsEndpoint.CloseWithUnreadBody(context);
         PathString path = context.Request.Path;
         bool isMetrics = path == "/metrics" || path.StartsWithSegments("/health", StringComparison.Ordinal);
         if (isMetrics && server.Config.HttpOpenMetrics) await metrics.AnswerAsync(context);

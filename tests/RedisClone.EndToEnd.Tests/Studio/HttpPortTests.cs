@@ -61,6 +61,54 @@ public sealed class HttpPortTests
         server.AssertWell();
     }
 
+    /// <summary>A health check is answered although other clients keep all connections and use them.</summary>
+    [Fact]
+    public async Task ClientsThatKeepAllConnectionsDoNotLockOutOthers()
+    {
+        const int places = 32;
+        int metrics = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--metrics-port", $"{metrics}");
+        var sockets = new List<Socket>();
+        try
+        {
+            for (int i = 0; i < places; i++)
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+                sockets.Add(socket);
+                await BeginAsync(socket, metrics, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                Assert.NotEqual(0, await socket.ReceiveAsync(new byte[4096]));
+            }
+            for (int i = 0; i < places; i++)
+            {
+                using var probe = new HttpClient();
+                Assert.Equal("alive\n", await probe.GetStringAsync($"http://127.0.0.1:{metrics}/health/live"));
+            }
+        }
+        finally
+        {
+            foreach (Socket socket in sockets) socket.Dispose();
+        }
+        server.AssertWell();
+    }
+
+    /// <summary>A name that is no valid international name is refused like any other name.</summary>
+    [Theory]
+    [InlineData("xn--")]
+    [InlineData("xn--\u00ff:80")]
+    [InlineData("[::1")]
+    [InlineData("a:b:c")]
+    public async Task AnInvalidHostIsRefused(string name)
+    {
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}");
+        using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+        await BeginAsync(socket, http, $"GET /studio/ HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+        byte[] answer = new byte[4096];
+        int read = await socket.ReceiveAsync(answer);
+        Assert.Matches("^HTTP/1.1 40[03] ", Encoding.ASCII.GetString(answer, 0, read));
+        server.AssertWell();
+    }
+
     private static async Task BeginAsync(Socket socket, int port, string request)
     {
         try

@@ -1,0 +1,32 @@
+using Microsoft.AspNetCore.Http;
+using RedisClone.Engine;
+using RedisClone.Server.Studio;
+
+namespace RedisClone.Server.Net;
+
+/// <summary>Answers the requests of the metrics port and of the HTTP port.</summary>
+internal sealed class HttpRequests(ServerCore server, MetricsEndpoint metrics, StudioEndpoint studio)
+{
+    public async Task AnswerAsync(HttpContext context)
+    {
+        // The answer is made on another thread, because this one also receives the bytes of other connections.
+        await Task.Yield();
+        HttpPlaces.Place? place = context.Features.Get<HttpPlaces.Place>();
+        place?.BeginAnswer();
+        try
+        {
+            MetricsEndpoint.CloseWithUnreadBody(context);
+            await (StudioEndpoint.IsFor(context) ? studio.AnswerAsync(context, metrics) : metrics.AnswerAsync(context));
+        }
+        catch (Exception failure) when (failure is not BadHttpRequestException && !context.RequestAborted.IsCancellationRequested)
+        {
+            server.Failures.WorkFailed("A request to the HTTP port could not be answered", failure);
+            if (context.Response.HasStarted) context.Abort();
+            else context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+        }
+        finally
+        {
+            place?.EndAnswer();
+        }
+    }
+}
