@@ -162,13 +162,6 @@ internal sealed class RoleFile(ServerCore server)
         if (withEnd && _end.Length > 0) text.Append("position ").Append(_end).Append('\n');
         text.Append(Check(text.ToString())).Append('\n');
         if (text.Length > Limits.RoleFile) throw new IOException("the name of the master is too long");
-        string temporary = Path + ".tmp";
-        using (IDiskFile file = server.Disk.Open(temporary, DiskOpen.New))
-        {
-            file.Write(0, Encoding.UTF8.GetBytes(text.ToString()));
-            file.Flush();
-        }
-        server.Disk.Rename(temporary, Path);
-        server.Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+        server.Disk.Replace(Path, Encoding.UTF8.GetBytes(text.ToString()));
     }
 }

@@ -39,17 +39,8 @@ internal sealed class NodesFile(ServerCore server) : IDisposable
     }
 
     /// <summary>Replaces the file. Throws if the disk fails.</summary>
-    public void Write(ClusterState state, bool flush)
-    {
-        string temporary = Path + ".tmp";
-        using (IDiskFile file = server.Disk.Open(temporary, DiskOpen.New))
-        {
-            file.Write(0, Encoding.UTF8.GetBytes(NodesText.Format(state, server.Config.TlsCluster)));
-            if (flush) file.Flush();
-        }
-        server.Disk.Rename(temporary, Path);
-        if (flush) server.Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
-    }
+    public void Write(ClusterState state, bool flush) =>
+        server.Disk.Replace(Path, Encoding.UTF8.GetBytes(NodesText.Format(state, server.Config.TlsCluster)), flush);
 
     public void Dispose() => _lock?.Dispose();
 

@@ -1,0 +1,24 @@
+namespace RedisClone.Journal.Disk;
+
+/// <summary>Files that are written as a whole.</summary>
+public static class SmallFile
+{
+    /// <summary>
+    /// Replaces a file by way of a temporary one, so that at any moment either the old or the new file exists. Throws if the disk fails.
+    /// </summary>
+    /// <param name="disk">The disk of the file.</param>
+    /// <param name="path">The file.</param>
+    /// <param name="content">The new content.</param>
+    /// <param name="flush">Whether the new file would survive a power loss.</param>
+    public static void Replace(this IDisk disk, string path, ReadOnlySpan<byte> content, bool flush = true)
+    {
+        string temporary = path + ".tmp";
+        using (IDiskFile file = disk.Open(temporary, DiskOpen.New))
+        {
+            file.Write(0, content);
+            if (flush) file.Flush();
+        }
+        disk.Rename(temporary, path);
+        if (flush) disk.FlushDirectory(Path.GetDirectoryName(path)!);
+    }
+}
