@@ -45,6 +45,17 @@ internal static class Limits
     /// <summary>Cached scripts that were sent only by EVAL.</summary>
     public const int PassingScripts = 500;
 
+    /// <summary>Such scripts while little of a heap with a limit is left.</summary>
+    public const int PassingScriptsInLittleMemory = 32;
+
+    /// <summary>
+    /// Bytes of a cached script or a function beside its source and what the interpreter counts: measured with 50,000 scripts.
+    /// </summary>
+    public const int BytesPerRoutine = 384;
+
+    /// <summary>Bytes that cached scripts and libraries may keep of a heap with a limit: a quarter.</summary>
+    public static readonly long KeptScriptMemory = HeapLimit.Part(4, ScriptMemory);
+
     /// <summary>
     /// Bytes that scripts may use, compiled forms included. The limit is also at most half of the memory available to the
     /// runtime.

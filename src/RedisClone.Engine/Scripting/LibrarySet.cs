@@ -16,10 +16,15 @@ internal sealed class LibrarySet
     private readonly ConcurrentDictionary<string, LibraryFunction>.AlternateLookup<ReadOnlySpan<char>> _byName;
 
     private readonly LuaState _state;
+    private readonly Action _changed;
 
-    public LibrarySet(LuaState state)
+    /// <summary>Creates an empty set.</summary>
+    /// <param name="state">The interpreter of the functions.</param>
+    /// <param name="changed">Called after a change.</param>
+    public LibrarySet(LuaState state, Action changed)
     {
         _state = state;
+        _changed = changed;
         _byName = _functions.GetAlternateLookup<ReadOnlySpan<char>>();
     }
 
@@ -80,6 +85,7 @@ internal sealed class LibrarySet
             throw;
         }
         if (replaced.Count > 0) _state.Recount();
+        _changed();
         return null;
     }
 
@@ -87,6 +93,7 @@ internal sealed class LibrarySet
     {
         Drop(library);
         _state.Recount();
+        _changed();
     }
 
     /// <summary>
@@ -102,6 +109,7 @@ internal sealed class LibrarySet
     {
         foreach (FunctionLibrary library in _libraries.Values.ToArray()) Drop(library);
         _state.Recount();
+        _changed();
     }
 
     private void Drop(FunctionLibrary library)

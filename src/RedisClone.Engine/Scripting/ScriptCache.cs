@@ -13,17 +13,17 @@ namespace RedisClone.Engine.Scripting;
 /// </summary>
 internal sealed class ScriptCache
 {
+    private readonly ScriptEngine _engine;
     private readonly LuaState _state;
-    private readonly CommandTable _commands;
     private readonly ConcurrentDictionary<ScriptDigest, Script> _byDigest = new();
     private readonly ConcurrentDictionary<byte[], Script> _bySource = new(ByteComparer.Instance);
     private readonly ConcurrentDictionary<byte[], Script>.AlternateLookup<ReadOnlySpan<byte>> _bySpan;
     private readonly HashSet<Script> _passing = [];
 
-    public ScriptCache(LuaState state, CommandTable commands)
+    public ScriptCache(ScriptEngine engine)
     {
-        _state = state;
-        _commands = commands;
+        _engine = engine;
+        _state = engine.State;
         _bySpan = _bySource.GetAlternateLookup<ReadOnlySpan<byte>>();
     }
 
@@ -52,10 +52,13 @@ internal sealed class ScriptCache
         error = "";
         if (!TryGet(source, out Script? script))
         {
-            script = Compile(source, out error);
+            if (_engine.KeepsMost || keep && _engine.IsMemoryShort) error = Errors.AllocationFailed;
+            else script = Compile(source, out error);
             if (script is null) return null;
             Publish(script, keep);
-            if (_passing.Count > Limits.PassingScripts) Evict(_passing.MinBy(static passing => passing.LastUse)!);
+            int most = _engine.IsMemoryShort ? Limits.PassingScriptsInLittleMemory : Limits.PassingScripts;
+            while (_passing.Count > most) Evict(_passing.MinBy(static passing => passing.LastUse)!);
+            _engine.CountKept();
         }
         else if (keep)
         {
@@ -75,6 +78,7 @@ internal sealed class ScriptCache
         _passing.Clear();
         SourceBytes = 0;
         _state.Recount();
+        _engine.CountKept();
     }
 
     /// <summary>Adds a script by its source and by its digest, or by neither if an allocation fails.</summary>
@@ -118,7 +122,7 @@ internal sealed class ScriptCache
         if (!Shebang.TryParse(source, out ScriptFlags flags, out int length, out error)) return null;
         LuaFunction? body = _state.Compile(source[length..], "@user_script", out LuaError failure);
         if (body is not null)
-            return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags, KeyProof.Holds(_commands, body));
+            return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags, KeyProof.Holds(_engine.Server.Commands, body));
         error = $"ERR Error compiling script (new function): {failure.Message}";
         return null;
     }

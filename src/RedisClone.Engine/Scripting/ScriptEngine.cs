@@ -12,6 +12,7 @@ internal sealed class ScriptEngine
     private readonly LibraryLoader _loader;
     private readonly InterpreterPool _pool;
     private readonly long _mostMemory;
+    private readonly KeptMemory _kept = new();
     private long _takenMemory;
     private int _runningBeside;
 
@@ -25,8 +26,8 @@ internal sealed class ScriptEngine
         Main = new Interpreter(server, this, _mostMemory, first: null);
         Main.Loader = _loader = new LibraryLoader(server.Commands, Main);
         Main.Seal();
-        Cache = new ScriptCache(Main.State, server.Commands);
-        Libraries = new LibrarySet(Main.State);
+        Cache = new ScriptCache(this);
+        Libraries = new LibrarySet(Main.State, CountKept);
         _pool = new InterpreterPool(this);
     }
 
@@ -49,6 +50,18 @@ internal sealed class ScriptEngine
 
     /// <summary>The bytes that all interpreters use.</summary>
     public long AllocatedBytes => Main.State.AllocatedBytes + _pool.AllocatedBytes + Volatile.Read(ref _takenMemory);
+
+    /// <summary>
+    /// Whether scripts and libraries keep as much of a heap with a limit as they may. The most is a quarter of it, as for clients.
+    /// </summary>
+    public bool KeepsMost => Server.Shards.Budget.LimitsClients && _kept.Bytes > Limits.KeptScriptMemory;
+
+    /// <summary>Whether little of a heap with a limit is left.</summary>
+    public bool IsMemoryShort => Server.Shards.Budget.LimitsClients && Server.Shards.Budget.IsShortFor(0);
+
+    /// <summary>Counts the memory of scripts and libraries again after a change. The caller holds all shards.</summary>
+    public void CountKept() => _kept.Set(Server.Shards.Budget,
+        Main.State.AllocatedBytes + Cache.SourceBytes + Libraries.SourceBytes + (Cache.Count + Libraries.FunctionCount) * Limits.BytesPerRoutine);
 
     /// <summary>Loads a library that will join others. Returns null, with the error, if that fails.</summary>
     public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error) =>
@@ -76,6 +89,7 @@ internal sealed class ScriptEngine
         {
             c.Lane.ScriptsOnAllShards++;
             Main.Run(ref c, routine, keys, readOnly);
+            CountKept();    // the variables of libraries grow
             return;
         }
         c.Lane.ScriptsOnTheirKeys++;

@@ -106,6 +106,9 @@ public sealed class HeapBudget
         ThrowSpent();
     }
 
+    /// <summary>Takes bytes that are allocated already.</summary>
+    internal void TakeKept(long bytes) => Interlocked.Add(ref _taken, bytes);
+
     internal void Give(long bytes) => Interlocked.Add(ref _taken, -bytes);
 
     /// <summary>Bytes that arenas may still take.</summary>

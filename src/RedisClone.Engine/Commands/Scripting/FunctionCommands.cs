@@ -87,6 +87,7 @@ internal static class FunctionCommands
             if (c.Is(i, "replace"u8)) replace = true;
             else c.Fail($"ERR Unknown option given: {c.Echo(i)}");
         }
+        if (!c.Failed) FailIfKeepsMost(ref c);
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
         ReadOnlySpan<byte> source = c.Args[c.Args.Count - 1];
@@ -97,6 +98,12 @@ internal static class FunctionCommands
         if (c.Failed) return;
         c.Changed();
         c.Reply.BulkString(library!.Name);
+    }
+
+    /// <summary>Refuses further libraries, except during a replay.</summary>
+    private static void FailIfKeepsMost(ref CommandContext c)
+    {
+        if (c.Session.Connection is not null && c.Scripts.KeepsMost) c.Fail(Errors.AllocationFailed);
     }
 
     private static void Delete(ref CommandContext c)
@@ -249,9 +256,10 @@ internal static class FunctionCommands
         if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value " +
             "should be either FLUSH, APPEND or REPLACE.");
         if (!c.Failed && !DumpPayload.IsValid(c.Args[2])) c.Fail("ERR DUMP payload version or checksum are wrong");
+        if (!c.Failed && !flush) FailIfKeepsMost(ref c);
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
-        var restored = new LibrarySet(c.Scripts.State);
+        var restored = new LibrarySet(c.Scripts.State, static () => { });
         if (ReadPayload(c.Scripts, c.Args[2].ToArray(), restored) is { } problem) c.Fail(problem);
         else if (flush) libraries.Clear();
         if (!c.Failed && libraries.Add(restored.All, replace) is { } refusal) c.Fail(refusal);
