@@ -41,6 +41,14 @@ public sealed class SlotFailoverTests
         AssertAll(cluster, keys);
         Assert.Equal(Keys, Served(source, keys));
         source.AssertWell();
+
+        // The epoch of the replica is later than that of the destination, which has its slots and the moved ones in its nodes.conf.
+        cluster.Restart(target);
+        FollowingTests.Until(
+            () => cluster.Nodes.Any(node => ClusterOfNodes.NameOf(node) == name && ClusterOfNodes.IsReplica(node)), "it stays a primary", source);
+        Assert.Equal(other, ClusterOfNodes.NameOf(cluster.OwnerOf(16383)));
+        AssertAll(cluster, keys);
+        Assert.Equal(Keys, Served(source, keys));
     }
 
     /// <summary>The slots do not move while a replica of the destination does not acknowledge their keys.</summary>

@@ -99,6 +99,30 @@ public sealed class LyingSourceTests
         Assert.Contains("2", _host.Run($"GET {MovedKey}"), StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// The destination has its epoch, which all nodes know, when the keys begin to arrive. At the switch it takes another one only if the
+    /// source has a higher one now.
+    /// </summary>
+    [Fact]
+    public void TheEpochIsTakenBeforeTheKeys()
+    {
+        byte[] snapshot = [.. Encoding.ASCII.GetBytes("$0\r\n"), .. ScriptedPeer.Commands($"SET {MovedKey} 1")];
+        _other.ConfigEpoch = State.CurrentEpoch = 7;
+        string id = Import(new ScriptedPeer("SLOTSTREAM", snapshot));
+        Until(() => State.Myself.ConfigEpoch == 8, "the node takes no epoch");
+        Assert.Equal(8UL, State.CurrentEpoch);
+        Until(() => RawKeys() == 2, "the key does not arrive");
+        _host.Run("CLUSTER MIGRATION CANCEL ALL");
+        foreach (ulong epoch in new ulong[] { 7, 9 })
+        {
+            State.Assign(MovedSlot, _other);
+            if (epoch > 7) _other.ConfigEpoch = State.CurrentEpoch = epoch;
+            id = Import(new ScriptedPeer("SLOTSTREAM", [.. snapshot, .. ScriptedPeer.Commands(End)]));
+            Until(() => Field(id).Contains("completed", StringComparison.Ordinal), "the import is not complete");
+            Assert.Equal(epoch + 1, State.Myself.ConfigEpoch);
+        }
+    }
+
     private string Import(ScriptedPeer peer)
     {
         _host.Core.Role.Connector = peer;

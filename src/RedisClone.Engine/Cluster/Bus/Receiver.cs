@@ -108,7 +108,9 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         ClusterNode? leader = sender.IsPrimary ? sender : sender.Primary;
         bool differs = leader is not null && !leader.Slots.Bytes.SequenceEqual(message.Slots);
         if (differs && sender.IsPrimary) cluster.Claims.Take(sender, message.ConfigEpoch, message.Slots);
-        if (differs) Correct(sender, message);
+        // Voters would refuse a replica that has not heard of its primary's epoch.
+        bool isBehind = sender.IsReplica && leader is not null && leader.ConfigEpoch > message.ConfigEpoch;
+        if (differs || isBehind) Correct(sender, message);
         if (sender.IsPrimary && Myself.IsPrimary && message.ConfigEpoch == Myself.ConfigEpoch) State.ResolveCollision(sender);
         _gossip.TakeRows(sender, message, now);
         _gossip.TakeExtensions(sender, message, now);
@@ -214,7 +216,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         State.Later(Pending.Save);
     }
 
-    /// <summary>Tells a sender that another node serves one of its slots in a later epoch.</summary>
+    /// <summary>Tells a sender that another node, or the primary of a replica, serves one of its slots in a later epoch.</summary>
     private void Correct(ClusterNode sender, in BusMessage message)
     {
         for (int slot = 0; slot < KeySlot.Count; slot++)

@@ -167,7 +167,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         if (reply[0] == '$' && long.TryParse(reply[1..], NumberStyles.None, CultureInfo.InvariantCulture, out long length))
         {
             lock (cluster.Gate)
-                if (!_isOver) task.State = SlotTaskState.TakesSnapshot;
+            {
+                if (_isOver) return;
+                task.State = SlotTaskState.TakesSnapshot;
+                TakeEpoch();
+            }
             Volatile.Write(ref _snapshot, length);
             return;
         }
@@ -175,6 +179,17 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         MayRetry = !reply.Contains("unknown", StringComparison.OrdinalIgnoreCase);
         const string foreign = "The source node is another server, or an earlier version: move the slots with MIGRATE, as redis-cli does";
         throw new IOException(MayRetry ? $"The source node refused: {reply[1..]}" : foreign);
+    }
+
+    /// <summary>
+    /// Takes the epoch of the takeover long before it, and tells the nodes. If this node fails near the takeover, the replica that replaces
+    /// it then takes a higher epoch, and wins when this node comes back. An epoch of the last moment could be the replica's too.
+    /// </summary>
+    private void TakeEpoch()
+    {
+        if (!cluster.State.BumpEpoch()) return;
+        cluster.Finish();
+        cluster.Bus.BroadcastPong();
     }
 
     /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>
@@ -208,9 +223,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     {
         ClusterState state = cluster.State;
         (_isOver, _isFilling) = (true, false);
+        // The source has a new epoch if it was replaced, or had a collision, during the import.
+        bool isNewer = state.Find(task.Source) is not { } source || source.ConfigEpoch < state.Myself.ConfigEpoch;
         foreach ((int first, int last) in task.Slots.Ranges())
             for (int slot = first; slot <= last; slot++) state.Assign(slot, state.Myself);
-        state.BumpEpoch();
+        if (!isNewer) state.BumpEpoch();
         state.Later(Pending.Health | Pending.Save | Pending.Flush);
         (task.State, task.Error) = (SlotTaskState.Completed, "");
         cluster.Migrations.Archive(task);
