@@ -46,8 +46,10 @@ internal sealed class StudioLink : IDisposable
                     continue;
                 }
                 Write(_pipe.Output, command);
-                await _pipe.Output.FlushAsync(patience.Token);
+                // The server takes a long reply's command out of the pipe only while the reply is read.
+                Task sent = _pipe.Output.FlushAsync(patience.Token).AsTask();
                 await replies.CopyAsync();
+                await sent;
             }
         }
         catch (Exception failure)

@@ -107,6 +107,20 @@ public sealed partial class StudioTests
         Assert.Null(browser.Cookie);
     }
 
+    /// <summary>The server reads the rest of a long command only while its reply is read.</summary>
+    [Fact]
+    public async Task ALongCommandMayHaveALongReply()
+    {
+        const int length = 1_000_000;
+        await using RunningServer server = await StartAsync();
+        using var browser = new StudioBrowser(server);
+        await browser.PostAsync("session", "{}");
+        string text = new('a', length);
+        Assert.Equal("""{"o":"OK"}""", await browser.RunAsync($"SET {text} {text}", inConsole: true));
+        Assert.Equal(length + 2, (await browser.RunAsync($"GET {text}")).Length);
+        Assert.Equal("""{"o":"PONG"}""", await browser.RunAsync("PING"));
+    }
+
     [Fact]
     public async Task ANamedHostIsServed()
     {
