@@ -62,8 +62,8 @@ public sealed class EffectBufferTests
         }
         Assert.Equal(Encoding.Latin1.GetString(parts.Unit), Encoding.Latin1.GetString(whole.Unit));
         Assert.Equal((-1, 6), (whole.Database, whole.Commands));
-        Assert.StartsWith("*3\r\n$3\r\nSet\r\n$3\r\nkey\r\n$10\r\n0123\r\n6789\r\n*2\r\n", Encoding.Latin1.GetString(whole.Body).Split("select\r\n$1\r\n0\r\n")[1],
-            StringComparison.Ordinal);
+        string body = Encoding.Latin1.GetString(whole.Body).Split("select\r\n$1\r\n0\r\n")[1];
+        Assert.StartsWith("*3\r\n$3\r\nSet\r\n$3\r\nkey\r\n$10\r\n0123\r\n6789\r\n*2\r\n", body, StringComparison.Ordinal);
     }
 
     /// <summary>
