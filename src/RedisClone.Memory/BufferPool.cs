@@ -20,9 +20,11 @@ public sealed class BufferPool
 
     /// <summary>
     /// The bytes that a pool keeps of each size, at least two arrays. Two arrays serve a client that receives one long reply
-    /// after another. In a heap with a limit of less than a gigabyte, a pool keeps less, and no large arrays.
+    /// after another. The shared pool keeps arrays for several such clients, because new ones cost a page fault for each page. In a
+    /// heap with a limit of less than a gigabyte, a pool keeps less, and no large arrays.
     /// </summary>
     private const int MostKeptPerSize = 1024 * 1024;
+    private const int MostKeptOfLarge = 16 * MostKeptPerSize;
     private const int MostKeptOfUsual = 4 * MostKeptPerSize;
     private const int SmallHeapPart = 1024;
 
@@ -32,9 +34,21 @@ public sealed class BufferPool
     private static readonly int KeptPerSize = (int)HeapLimit.Part(SmallHeapPart, MostKeptPerSize);
     private static readonly int KeptOfUsual = (int)HeapLimit.Part(SmallHeapPart / 4, MostKeptOfUsual);
     private static readonly Lock SharedGate = new();
-    private static readonly BufferPool Shared = new();
+    private static readonly BufferPool Shared = new(isShared: true);
 
-    private Stack<byte[]>[] _free = CreateStacks();
+    private readonly bool _isShared;
+    private Stack<byte[]>[] _free;
+
+    public BufferPool()
+        : this(isShared: false)
+    {
+    }
+
+    private BufferPool(bool isShared)
+    {
+        _isShared = isShared;
+        _free = CreateStacks();
+    }
 
     public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
 
@@ -87,7 +101,7 @@ public sealed class BufferPool
 
     private static int IndexOf(int size) => BitOperations.Log2((uint)size / SmallestSize);
 
-    private static Stack<byte[]>[] CreateStacks()
+    private Stack<byte[]>[] CreateStacks()
     {
         var stacks = new Stack<byte[]>[IndexOf(LargestPooled) + 1];
         // The stacks are created with their full capacity, so that returning a buffer allocates nothing.
@@ -98,10 +112,11 @@ public sealed class BufferPool
     private byte[]? TryTake(int size) =>
         size <= LargestPooled && _free[IndexOf(SizeFor(size))].TryPop(out byte[]? buffer) ? buffer : null;
 
-    private static int KeptBytes(int size)
+    private int KeptBytes(int size)
     {
         if (size == UsualSize) return KeptOfUsual;
-        return KeptPerSize < MostKeptPerSize ? KeptPerSize : Math.Max(KeptPerSize, 2 * size);
+        if (KeptPerSize < MostKeptPerSize) return KeptPerSize;
+        return _isShared && size >= LeastReleased ? MostKeptOfLarge : Math.Max(KeptPerSize, 2 * size);
     }
 
     private bool TryKeep(byte[] buffer)

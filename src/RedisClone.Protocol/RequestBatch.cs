@@ -15,7 +15,7 @@ public sealed class RequestBatch
     private Entry[] _entries = [];
     private byte[]? _error;
 
-    private record struct Entry(byte[] Buffer, int FirstSlice, int Count, int WireLength);
+    private record struct Entry(byte[] Buffer, int FirstSlice, int Count, int WireLength, bool IsOnWire = false);
 
     public int Count { get; private set; }
 
@@ -30,7 +30,7 @@ public sealed class RequestBatch
         get
         {
             ref Entry entry = ref _entries[index];
-            return new Request(entry.Buffer, _slices.Range(entry.FirstSlice, entry.Count), entry.WireLength);
+            return new Request(entry.Buffer, _slices.Range(entry.FirstSlice, entry.Count), entry.WireLength, entry.IsOnWire);
         }
     }
 
@@ -66,11 +66,15 @@ public sealed class RequestBatch
     public Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
 
     /// <summary>Adds a request with the slices written to <see cref="Room"/>.</summary>
-    public void Add(byte[] buffer, int arguments, int wireLength)
+    /// <param name="buffer">The array with its arguments.</param>
+    /// <param name="arguments">Their number.</param>
+    /// <param name="wireLength">Bytes of the request on the wire.</param>
+    /// <param name="isOnWire">Whether the array has the whole request in RESP, and each number has no other digits than it needs.</param>
+    public void Add(byte[] buffer, int arguments, int wireLength, bool isOnWire = false)
     {
         int first = _slices.Count;
         _slices.Take(arguments);
-        AddEntry(new Entry(buffer, first, arguments, wireLength));
+        AddEntry(new Entry(buffer, first, arguments, wireLength, isOnWire));
     }
 
     /// <summary>Adds a request and takes over its slices.</summary>

@@ -201,7 +201,7 @@ public sealed class RequestParser(RequestLimits limits)
                 arguments[i] = new ArgSlice(at, length);
                 at += length + 2;
             }
-            batch.Add(buffer, count, at - start);
+            batch.Add(buffer, count, at - start, isOnWire: true);
         }
         return at;
     }

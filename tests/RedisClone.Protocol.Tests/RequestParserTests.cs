@@ -47,6 +47,39 @@ public sealed class RequestParserTests
 
     [Theory]
     [MemberData(nameof(SampleIndexes))]
+    public void ACopyOfTheWireIsTheRequestInResp(int index)
+    {
+        byte[] data = Sample(index);
+        var batch = new RequestBatch();
+        new RequestParser(new RequestLimits()).Parse(new ArraySegment<byte>(data), batch, out _, out _);
+        for (int i = 0; i < batch.Count; i++)
+        {
+            Request request = batch[i];
+            byte[] copy = new byte[request.WireLength];
+            if (!request.TryCopyWire(copy)) continue;
+            string expected = $"*{request.Count}\r\n";
+            for (int a = 0; a < request.Count; a++) expected += $"${request[a].Length}\r\n{Encoding.Latin1.GetString(request[a])}\r\n";
+            Assert.Equal(expected, Encoding.Latin1.GetString(copy));
+        }
+    }
+
+    [Theory]
+    [InlineData("*2\rX$3\rYGETZZ$3\r\nkeyab", true)]       // as in Redis, line ends may be any bytes
+    [InlineData("*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", true)]
+    [InlineData("GET key\r\n", false)]
+    public void OnlyARegularRequestIsCopiedFromTheWire(string text, bool isCopied)
+    {
+        var batch = new RequestBatch();
+        new RequestParser(new RequestLimits()).Parse(new ArraySegment<byte>(Encoding.Latin1.GetBytes(text)), batch, out _, out _);
+        Request request = batch[0];
+        byte[] copy = new byte[100];
+        Assert.Equal(isCopied, request.TryCopyWire(copy));
+        Assert.False(request.From(1).TryCopyWire(copy));
+        if (isCopied) Assert.StartsWith("*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n\0", Encoding.Latin1.GetString(copy), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(SampleIndexes))]
     public void RequestsAreParsedFromTwoReads(int index)
     {
         byte[] data = Sample(index);

@@ -188,6 +188,7 @@ internal sealed class EffectBuffer
         if (IsMuted) return;
         // All of the room is made first, so the command is added as a whole or not at all.
         Room(MostSelects + SizeOf(request.Count, (long)name.Length + request.WireLength));
+        if (name == request[0] && TryAddWire(database, request)) return;
         Begin(database, request.Count);
         Add(name);
         for (int i = 1; i < request.Count; i++) Add(request[i]);
@@ -256,6 +257,17 @@ internal sealed class EffectBuffer
         WriteSelect(database);
         _current = database;
         Commands++;
+    }
+
+    /// <summary>Adds a request with one copy if its buffer has it in RESP. The caller has made the room.</summary>
+    private bool TryAddWire(int database, in Request request)
+    {
+        if (Commands > 0 && database != _current || !request.TryCopyWire(_bytes.AsSpan(_length))) return false;
+        if (Commands == 0) Database = _current = database;
+        Commands++;
+        _last = _length;
+        _length += request.WireLength;
+        return true;
     }
 
     private static long RoomFor(in Request request) => MostSelects + SizeOf(request.Count, MostName + (long)request.WireLength);

@@ -208,14 +208,18 @@ internal sealed class Executor(ServerCore server)
     {
         long placed = server.Effects.Append(lane.Effects);
         long seen = Math.Max(session.SeenLsn, placed);
-        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
-        {
-            Shard shard = server.Shards[i];
-            if (placed > 0) shard.Lsn = placed;
-            else seen = Math.Max(seen, shard.Lsn);
-        }
+        int only = held.Only;
+        if (only >= 0) Place(server.Shards[only], placed, ref seen);
+        else
+            for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) Place(server.Shards[i], placed, ref seen);
         session.SeenLsn = seen;
         lane.Messages.Release();
+    }
+
+    private static void Place(Shard shard, long placed, ref long seen)
+    {
+        if (placed > 0) shard.Lsn = placed;
+        else seen = Math.Max(seen, shard.Lsn);
     }
 
     /// <summary>

@@ -36,6 +36,31 @@ public sealed class HashCommandTests
         Assert.Equal(expected, _host.Run(command));
     }
 
+    [Theory]
+    [InlineData("HSET n a 1 b 200 c xyz", "3", "[a 1 b 200 c xyz]")]
+    [InlineData("HSET n a 1 b 2 a 3", "2", "[a 3 b 2]")]
+    [InlineData("HSET n 7 1 007 2 7 3", "2", "[7 3 007 2]")]
+    [InlineData("HMSET n a 1 a 2", "OK", "[a 2]")]
+    public void ANewHashHasTheFieldsOfItsFirstCommand(string command, string reply, string fields)
+    {
+        Assert.Equal(reply, _host.Run(command));
+        Assert.Equal(fields, _host.Run("HGETALL n"));
+        Assert.Equal("1", _host.Run("HSET n new 1"));
+    }
+
+    /// <summary>As many fields as a small hash may have, and one more; together longer than one may be.</summary>
+    [Theory]
+    [InlineData(512, 64)]
+    [InlineData(513, 1)]
+    [InlineData(8, 65)]
+    public void ANewHashMayBeOfAnySize(int fields, int length)
+    {
+        string text = new('x', length);
+        Assert.Equal($"{fields}", _host.Call(["HSET", "n", .. Enumerable.Range(0, fields).SelectMany(i => new[] { $"f{i}", text })]));
+        Assert.Equal($"{fields}", _host.Run("HLEN n"));
+        Assert.Equal(text, _host.Run($"HGET n f{fields - 1}"));
+    }
+
     [Fact]
     public void FieldsExpireSeparatelyAndAreRemovedOnAccess()
     {

@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Engine.Effects;
+using RedisClone.Protocol;
 using RedisClone.Server.Tests.Commands;
 
 namespace RedisClone.Server.Tests.Durability;
@@ -41,6 +42,28 @@ public sealed class EffectBufferTests
         Assert.Equal(
             ["MULTI", "select", "0", "DEL", "a", "select", "3", "DEL", "b", "EXEC"],
             unit.Split("\r\n").Where(word => word.Length > 0 && char.IsAsciiLetterOrDigit(word[0])));
+    }
+
+    /// <summary>A request is copied from the wire as a whole. Under another name, or behind a SELECT, it is written argument by argument.</summary>
+    [Fact]
+    public void ARequestHasTheSameEffectHoweverItIsCopied()
+    {
+        var batch = new RequestBatch();
+        byte[] wire = Encoding.Latin1.GetBytes("*3\r\n$3\r\nSet\rX$3\r\nkey??$10\r\n0123\r\n6789\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n");
+        new RequestParser(new RequestLimits()).Parse(new ArraySegment<byte>(wire), batch, out _, out _);
+        Assert.Equal(2, batch.Count);
+        var whole = new EffectBuffer();
+        var parts = new EffectBuffer();
+        foreach ((int database, int number) in new[] { (0, 0), (0, 1), (5, 0), (5, 1) })
+        {
+            Request request = batch[number];
+            whole.AddCommand(database, request[0], request);
+            parts.AddCommand(database, request[0].ToArray(), request);
+        }
+        Assert.Equal(Encoding.Latin1.GetString(parts.Unit), Encoding.Latin1.GetString(whole.Unit));
+        Assert.Equal((-1, 6), (whole.Database, whole.Commands));
+        string body = Encoding.Latin1.GetString(whole.Body).Split("select\r\n$1\r\n0\r\n")[1];
+        Assert.StartsWith("*3\r\n$3\r\nSet\r\n$3\r\nkey\r\n$10\r\n0123\r\n6789\r\n*2\r\n", body, StringComparison.Ordinal);
     }
 
     /// <summary>

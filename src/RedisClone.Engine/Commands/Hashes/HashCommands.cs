@@ -120,11 +120,14 @@ internal static class HashCommands
             return;
         }
         if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry)) return;
-        if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        bool isNew = !entry.Exists;
+        if (isNew) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         Reserve(ref c, entry, 2);
         long added = 0;
-        for (int i = 2; i < c.Args.Count; i += 2)
-            if (HashValue.Set(entry, c.Args[i], c.Args[i + 1])) added++;
+        if (isNew) added = HashValue.Fill(entry, new FieldsAndValues(c.Args), c.Args.Count - 2);
+        else
+            for (int i = 2; i < c.Args.Count; i += 2)
+                if (HashValue.Set(entry, c.Args[i], c.Args[i + 1])) added++;
         c.Modified(1, NotifyFlags.Hash, "hset");
         if (ok) c.Reply.Ok();
         else c.Reply.Integer(added);
@@ -381,5 +384,13 @@ internal static class HashCommands
         }
         while (!c.IsAbandoned && page.GoesOn(cursor));
         page.End(ref c, cursor, filter.NoValues ? 1 : 2);
+    }
+
+    /// <summary>The arguments of HSET from the first field on.</summary>
+    private readonly ref struct FieldsAndValues(Request request) : ITexts
+    {
+        private readonly Request _request = request;
+
+        public ReadOnlySpan<byte> this[int index] => _request[2 + index];
     }
 }

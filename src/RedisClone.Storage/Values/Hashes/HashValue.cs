@@ -99,6 +99,25 @@ public static class HashValue
         return added;
     }
 
+    /// <summary>
+    /// Sets the fields of a new hash, names and values in turn, after <see cref="Reserve"/>. A small hash takes its final size at
+    /// once, so that it leaves no room behind in the sizes between. Returns the number of fields.
+    /// </summary>
+    public static int Fill<TTexts>(in Entry entry, in TTexts texts, int count)
+        where TTexts : struct, ITexts, allows ref struct
+    {
+        FaultPoint.Call();
+        if (!IsLarge(entry) && PackedFields.TryFill(entry, texts, count))
+        {
+            entry.Keyspace.CountChange();
+            return count / 2;
+        }
+        int added = 0;
+        for (int i = 0; i < count; i += 2)
+            if (Set(entry, texts[i], texts[i + 1])) added++;
+        return added;
+    }
+
     public static bool Remove(in Entry entry, ReadOnlySpan<byte> name)
     {
         FaultPoint.Call();

@@ -60,6 +60,35 @@ internal static class PackedFields
         return false;
     }
 
+    /// <summary>
+    /// Sets all fields of an empty hash, names and values in turn, with one change of its size. Returns false, with the hash empty, if
+    /// a name repeats or if they are too long together.
+    /// </summary>
+    public static bool TryFill<TTexts>(in Entry entry, in TTexts texts, int count)
+        where TTexts : struct, ITexts, allows ref struct
+    {
+        PackedValue packed = Of(entry);
+        long total = 0;
+        for (int i = 0; i < count; i++) total += Packed.SizeOf(Element.Of(texts[i]));
+        if (!packed.HasRoom(total)) return false;
+        int size = (int)total;
+        Span<byte> entries = packed.Splice(0, 0, size);
+        int end = 0;
+        for (int i = 0; i < count; i += 2)
+        {
+            Element name = Element.Of(texts[i]);
+            if (Packed.Find(entries[..end], 0, name, 2) >= 0)
+            {
+                packed.Splice(0, size, 0);
+                return false;
+            }
+            end += Packed.Write(entries[end..], name);
+            end += Packed.Write(entries[end..], Element.Of(texts[i + 1]));
+        }
+        packed.Count = count / 2;
+        return true;
+    }
+
     public static bool Remove(in Entry entry, Element name)
     {
         PackedValue packed = Of(entry);
