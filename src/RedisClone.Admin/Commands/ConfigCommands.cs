@@ -61,7 +61,8 @@ internal static class ConfigCommands
         }
         var values = new KeyValuePair<string, string>[c.Args.Count / 2 - 1];
         for (int i = 0; i < values.Length; i++) values[i] = new(c.Text(2 * i + 2), c.Text(2 * i + 3));
-        if (c.Server.Parameters.Set(values, c.Session.IsLocal, whileLoading: c.Server.Loading is null ? null : Errors.Loading) is { } error)
+        bool isLoading = c.Server.Loading is not null || c.Server.Role.LoadsBeside;
+        if (c.Server.Parameters.Set(values, c.Session.IsLocal, whileLoading: isLoading ? Errors.Loading : null) is { } error)
             c.Fail(Errors.Spell(error));
         else c.Reply.Ok();
     }

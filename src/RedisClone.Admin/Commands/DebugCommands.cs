@@ -9,6 +9,7 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Generic;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Replication.Following;
 using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Storage;
@@ -51,7 +52,7 @@ internal static class DebugCommands
         new("OBJECT", 1, 1, "key", "Shows the internal form of a value.", Object),
         new("PANIC", 0, 0, "", "Ends the process as an error that may have damaged data does.", Panic),
         new("PAUSE-CRON", 1, 1, "<0 | 1>", "Stops or resumes background work.", PauseCron),
-        new("POPULATE", 1, 3, "count [prefix] [size]", "Adds keys with values.", Populate),
+        new("POPULATE", 1, 3, "count [prefix] [size]", "Adds keys with values, on this server only.", Populate),
         new("PROTOCOL",
             1, 1, "type",
             "Returns an example of a type: string, integer, double, bignum, null, array, set, map, attrib, push, verbatim, " +
@@ -63,12 +64,13 @@ internal static class DebugCommands
         new("REPLYBUFFER",
             2, 2, "<PEAK-RESET-TIME | RESIZING> value",
             "Accepted, without effect: replies go to the buffers of the transport.", Accept),
+        new("REPLICATE", 1, int.MaxValue, "command [argument ...]", "Sends a command to the replicas, without executing it here.", Replicate),
         new("SET-ACTIVE-EXPIRE", 1, 1, "<0 | 1>", "Turns active expiry on or off.", SetActiveExpire),
         new("SET-DISABLE-DENY-SCRIPTS",
             1, 1, "<0 | 1>", "Allows scripts to call commands that are forbidden in scripts.", SetDisableDenyScripts),
         new("SET-SKIP-CHECKSUM-VALIDATION",
             1, 1, "<0 | 1>", "Allows RESTORE of payloads with a wrong checksum.", SetSkipChecksum),
-        new("SLEEP", 1, 1, "seconds", "Stops all commands on data, and the bus of a cluster, for some seconds.", Sleep),
+        new("SLEEP", 1, 1, "seconds", "Stops all commands on data, replication and the bus of a cluster for some seconds.", Sleep),
         new("STRINGMATCH-LEN", 2, 2, "pattern string", "Returns whether a pattern matches a string.", StringMatch),
     ];
 
@@ -290,6 +292,8 @@ internal static class DebugCommands
         long size = c.Args.Count > 4 ? c.Int64(4, 0, c.Server.Config.ProtoMaxBulkLen, Errors.NotPositive) : 0;
         if (c.Failed) return;
         string prefix = c.Args.Count > 3 ? c.Text(3) : "key";
+        // The earlier commands of a transaction are replicated.
+        PlaceEffects(ref c, tellsOthers: true);
         for (long i = 0; i < count; i++)
         {
             byte[] key = Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{prefix}:{i}"));
@@ -302,8 +306,21 @@ internal static class DebugCommands
             c.Modified(key, hash, c.Session.Database, NotifyFlags.None, "set");
             c.ReplaceEffect("SET"u8, key, value);
             // Each key is a unit of its own, because all keys together could exceed the greatest size of a unit.
-            if (c.EffectsWanted) c.Session.SeenLsn = Math.Max(c.Session.SeenLsn, c.Server.Effects.Append(c.Lane.Effects));
+            PlaceEffects(ref c, tellsOthers: false);
         }
+        c.Reply.Ok();
+    }
+
+    private static void PlaceEffects(ref CommandContext c, bool tellsOthers)
+    {
+        if (c.EffectsWanted) c.Session.SeenLsn = Math.Max(c.Session.SeenLsn, c.Server.Effects.Append(c.Lane.Effects, tellsOthers));
+    }
+
+    private static void Replicate(ref CommandContext c)
+    {
+        string[] words = new string[c.Args.Count - 2];
+        for (int i = 0; i < words.Length; i++) words[i] = c.Text(i + 2);
+        if (c.Server.Replicas.Stream is { IsOpen: true } stream) stream.Say(PrimaryChannel.Command(words));
         c.Reply.Ok();
     }
 
@@ -339,7 +356,7 @@ internal static class DebugCommands
         TimeSpan time = seconds is > 0 and < int.MaxValue / 1000 ? TimeSpan.FromSeconds(seconds) : TimeSpan.Zero;
         // The pause also delays commands that need no shard.
         if (!c.Server.Pause.IsOn) c.Server.Pause.Begin(ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds, PauseMode.All);
-        c.Server.Debug.BusSleepsUntil = ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds;
+        c.Server.Debug.SleepsUntil = ServerCore.UnixMilliseconds() + (long)time.TotalMilliseconds;
         Thread.Sleep(time);
         c.Reply.Ok();
     }

@@ -147,6 +147,9 @@ internal static class ReplicationCommands
     private static void PSync(ref CommandContext c)
     {
         long next = c.Int64(2);
+        string name = c.Session.Replica is { ListeningPort: > 0 } introduced ? $"{introduced.Host}:{introduced.ListeningPort}" : c.Session.PeerName;
+        if (c.Failed) c.Server.Log.LogWarning("Replica {Name} asks for synchronization but with a wrong offset", name);
+        else c.Server.Log.LogInformation("Replica {Name} asks for synchronization", name);
         if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
         Replica replica = Replica(ref c);
         if (c.Server.Role.Primary is { } primary && replica.IsAt(primary.Host, primary.Port))

@@ -9,7 +9,7 @@ internal static class PersistenceInfo
     public static readonly Figure[] Rows =
     [
         new("loading", r => r.Loading is not null, Gauge("redis_loading_dump_file", "1 while data is being loaded.", place: 27)),
-        new("async_loading", r => r.Server.Role.Follower is { LoadsBeside: true }),
+        new("async_loading", r => r.Server.Role.LoadsBeside),
         new("current_cow_peak", _ => 0),
         new("current_cow_size", _ => 0),
         new("current_cow_size_age", _ => 0),

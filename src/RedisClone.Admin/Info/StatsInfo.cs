@@ -62,7 +62,7 @@ internal static class StatsInfo
         new("latest_fork_usec", _ => 0),
         new("total_forks", _ => 0),
         new("migrate_cached_sockets", r => r.Server.MigrationLinks.Count),
-        new("slave_expires_tracked_keys", _ => 0),
+        new("slave_expires_tracked_keys", r => r.Server.Role.LocalExpiries.Count),
         new("active_defrag_hits", _ => 0),
         new("active_defrag_misses", _ => 0),
         new("active_defrag_key_hits", _ => 0),

@@ -364,7 +364,7 @@ internal sealed class ClusterMember : IDisposable
 
     private void RunCron()
     {
-        if (Bus.IsAsleep || Interlocked.Exchange(ref _cronRuns, 1) != 0) return;
+        if (_server.Debug.IsAsleep || Interlocked.Exchange(ref _cronRuns, 1) != 0) return;
         try
         {
             lock (Gate)

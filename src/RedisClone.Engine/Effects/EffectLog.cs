@@ -48,13 +48,16 @@ internal sealed class EffectLog
     }
 
     /// <summary>Places the unit and returns the LSN behind it, or 0 if the unit is empty.</summary>
-    internal long Append(EffectBuffer unit)
+    /// <param name="unit">The effects.</param>
+    /// <param name="tellsOthers">Whether other servers get them too.</param>
+    internal long Append(EffectBuffer unit, bool tellsOthers = true)
     {
         if (unit.Commands == 0) return 0;
         try
         {
             long position = 0;
-            foreach (IEffectSink sink in _sinks) position = Math.Max(position, sink.Append(unit));
+            foreach (IEffectSink sink in _sinks)
+                if (tellsOthers || !sink.TellsOthers) position = Math.Max(position, sink.Append(unit));
             unit.Clear();
             return position;
         }

@@ -13,6 +13,8 @@ internal static class Admission
 {
     private const int QuotedLength = 128;
 
+    private const CommandFlags OnKeyspace = CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate;
+
     /// <summary>
     /// The refusal of DEBUG commands. DEBUG can damage the server, so it is off unless the configuration turns it on.
     /// </summary>
@@ -44,6 +46,8 @@ internal static class Admission
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
+        if (row.Has(CommandFlags.NoAsyncLoading) && server.Role.LoadsBeside) return Errors.Loading;
+        if (session.IsReplica && row.Has(OnKeyspace)) return "ERR Replica can't interact with the keyspace";
         return row.Has(CommandFlags.AllowBusy) || !server.Scripts.Runs.IsAnyBusy ? null : server.Scripts.Runs.Refuse(session, row, request);
     }
 

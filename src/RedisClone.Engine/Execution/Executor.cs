@@ -301,6 +301,7 @@ internal sealed class Executor(ServerCore server)
         started = ended;
         try
         {
+            if (c.Changes > 0 && server.Role.IsReplica && !session.IsPrimary) server.Role.LocalExpiries.Note(ref c);
             Count(c.Reply, row, ticks, lane, errors, c.FailsWithPart);
             // The commands of a script have a session without a connection. The slow log records the script itself.
             if (ticks >= server.SlowLog.Threshold && session.Connection is not null) server.SlowLog.Add(session, row, c.Args, ticks);

@@ -43,6 +43,8 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
                 throw;
             }
             Feed?.Begin();
+            // The text is Redis's, although the snapshot has no process of its own.
+            if (streams) server.Log.LogInformation("Background RDB transfer started by pid {Id}", Environment.ProcessId);
             return order;
         }
     }

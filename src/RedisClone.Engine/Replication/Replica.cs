@@ -105,8 +105,11 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// <summary>The seconds since the last acknowledgement; 0 before the replica follows.</summary>
     public long Lag(long now) => HasWholeSnapshot ? (now - AcknowledgedAt) / 1000 : 0;
 
+    /// <summary>The offset up to which the stream is sent to the replica.</summary>
+    public long SentOffset => _stream.Offset;
+
     /// <summary>The number of bytes of the stream that are not sent to the replica yet.</summary>
-    public long Behind => IsMarked ? stream.Offset - _stream.Offset : 0;
+    public long Behind => IsMarked ? stream.Offset - SentOffset : 0;
 
     /// <summary>The number of bytes of a snapshot in memory that are read for the replica.</summary>
     public long SnapshotRead => _fed.Offset;
@@ -241,7 +244,6 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
             Follow(now);
             return;
         }
-        _feed.NoteServed();
         Dispose();
         AcknowledgedAt = now;
         State = ReplicaState.LoadsSnapshot;

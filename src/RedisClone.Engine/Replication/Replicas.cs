@@ -212,6 +212,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     public void Tend(long now)
     {
         TendBacklog(now);
+        Stream.Trim();
         TendCopies();
         server.Failover.Tend(now);
         if (_all.Count == 0) return;
@@ -299,18 +300,23 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         {
             if (_job is { IsAbandoned: true, Feed: not { IsComplete: true } } job && slot.Running is { IsOver: false })
             {
-                // The text is Redis's, although no process is killed.
-                if (job.Feed is not null) server.Log.LogWarning("Diskless rdb transfer, last replica dropped, killing fork child.");
+                if (job.Feed is not null) LogAllDropped();
                 slot.Cancel(SnapshotKind.Replicas);
             }
             foreach (SnapshotFeed feed in _feeds)
             {
                 if (!feed.IsOver || _job?.Feed == feed) continue;
-                if (feed.IsComplete) server.Log.LogInformation("Diskless rdb transfer, done reading from pipe, {Count} replicas still up.", feed.Served);
+                if (feed.CountUp(this) is > 0 and var up)
+                    server.Log.LogInformation("Diskless rdb transfer, done reading from pipe, {Count} replicas still up.", up);
+                else if (feed.IsComplete)
+                    LogAllDropped();
                 Volatile.Write(ref _feeds, [.. _feeds.Where(other => other != feed)]);
             }
         }
     }
+
+    /// <summary>The text is Redis's, although no process is killed.</summary>
+    private void LogAllDropped() => server.Log.LogWarning("Diskless rdb transfer, last replica dropped, killing fork child.");
 
     /// <summary>Makes a replica wait for another snapshot after its snapshot was cancelled.</summary>
     public void Restart(Replica replica)

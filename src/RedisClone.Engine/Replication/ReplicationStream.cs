@@ -38,8 +38,19 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// <summary>The number of bytes that are kept for replicas that come back.</summary>
     public long BacklogSize { get; set; } = 1 << 20;
 
-    /// <summary>The lowest offset after which a replica can continue.</summary>
-    public long BacklogStart => Math.Max(Volatile.Read(ref _from), Offset - BacklogSize);
+    /// <summary>
+    /// The lowest offset after which a replica can continue. It is lower than the size of the backlog demands while a slow replica needs
+    /// earlier bytes, which are in memory anyway.
+    /// </summary>
+    public long BacklogStart
+    {
+        get
+        {
+            long start = Offset - BacklogSize;
+            foreach (Replica follower in _followers) start = Math.Min(start, follower.SentOffset);
+            return Math.Max(Volatile.Read(ref _from), start);
+        }
+    }
 
     /// <summary>The number of bytes that are kept, which is the backlog of the slowest replica.</summary>
     public long KeptBytes
@@ -238,13 +249,23 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         }
     }
 
-    /// <summary>Removes a follower; false if none is left. It takes no memory.</summary>
-    public bool Leave(Replica replica)
+    /// <summary>Removes a follower. It takes no memory.</summary>
+    public void Leave(Replica replica)
     {
         lock (_gate)
         {
             _followers.Remove(replica);
-            return _followers.Count > 0;
+            Trim();
+        }
+    }
+
+    /// <summary>Frees the pieces that are not part of the backlog any more. It takes no memory.</summary>
+    public void Trim()
+    {
+        lock (_gate)
+        {
+            long start = BacklogStart;
+            while (_first != _last && _firstOffset + _first.Length <= start) (_firstOffset, _first) = (_firstOffset + _first.Length, _first.Next!);
         }
     }
 
@@ -290,8 +311,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             StreamPiece next = _spare!;
             (_spare, next.Next) = (next.Next, null);
             _last = _last.Next = next;
-            while (_first != _last && _offset - (_firstOffset + _first.Length) >= BacklogSize)
-                (_firstOffset, _first) = (_firstOffset + _first.Length, _first.Next!);
+            Trim();
         }
     }
 

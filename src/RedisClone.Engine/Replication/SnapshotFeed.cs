@@ -20,7 +20,6 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     private StreamPiece _last;
     private long _firstEnd = StreamPiece.Size;
     private long _length;
-    private int _served;
     private bool _isComplete;
 
     public SnapshotFeed(Replica[] takers)
@@ -38,11 +37,11 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     /// <summary>The line before the snapshot. The same mark ends the snapshot.</summary>
     public string Head => $"$EOF:{Encoding.ASCII.GetString(_mark)}\r\n";
 
-    /// <summary>The number of replicas that have the whole snapshot.</summary>
-    public int Served => Volatile.Read(ref _served);
-
     /// <summary>Whether no replica reads it any more.</summary>
     public bool IsOver => Array.TrueForAll(_takers, taker => !taker.Reads(this));
+
+    /// <summary>The number of replicas that are still connected.</summary>
+    public int CountUp(Replicas all) => _takers.Count(all.Has);
 
     /// <summary>Whether a replica is near the end. The snapshot is cancelled soon if no replica reads it.</summary>
     public bool HasRoom => Array.Exists(_takers, taker => taker.Reads(this) && taker.SnapshotBehind < Limits.SnapshotLead);
@@ -52,9 +51,6 @@ internal sealed class SnapshotFeed : ISnapshotOutput
     {
         foreach (Replica taker in _takers) taker.Give(this, _first);
     }
-
-    /// <summary>Notes that a replica has the whole snapshot.</summary>
-    public void NoteServed() => Interlocked.Increment(ref _served);
 
     public void Open()
     {

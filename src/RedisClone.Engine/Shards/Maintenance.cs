@@ -62,14 +62,18 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         Guarded(static self => self._server.Eviction.Look());
         Guarded(static self => self._server.Shards.LookForRoom());
         Guarded(static self => self.TendShards());
+        Guarded(static self => self.TendLocalExpiries());
         Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._expiryTicks));
         Guarded(static self => self._server.HotKeys.Tend(self._now));
         Guarded(static self => self._server.Failures.Tend());
         Guarded(static self => self._server.Journal?.Engine.Tend());
         Guarded(static self => self._server.Rewrites.Tend(self._now));
         Guarded(static self => self._server.Backups.Tend(self._now));
-        Guarded(static self => self._server.Replicas.Tend(self._now));
-        Guarded(static self => self._server.Role.Tend(self._now));
+        if (!_server.Debug.IsAsleep)
+        {
+            Guarded(static self => self._server.Replicas.Tend(self._now));
+            Guarded(static self => self._server.Role.Tend(self._now));
+        }
         Guarded(static self => self._server.MigrationLinks.Tend(self._now));
         Guarded(static self => self._server.Snapshots.Tend(self._now));
         if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
@@ -100,6 +104,13 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
     }
 
+    private bool Expires => _server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn;
+
+    private void TendLocalExpiries()
+    {
+        if (Expires && _server.Debug.BackgroundWork && _server.Role.IsReplica) _server.Role.LocalExpiries.Tend();
+    }
+
     private static TimeSpan PeriodOf(int hz) => TimeSpan.FromSeconds(1.0 / hz);
 
     private void Tend(Shard shard, long now, TimeSpan expirySlice, bool trim)
@@ -108,7 +119,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         try
         {
             shard.Store.Now = now;
-            if (_server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
+            if (Expires && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
             if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             bool isShort = _server.Failures.IsReserveOut || _server.Shards.Budget.IsShortFor(0);

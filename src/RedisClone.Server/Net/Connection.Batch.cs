@@ -393,6 +393,7 @@ internal sealed partial class Connection
         }
         Session.LastCommand = row;
         Session.Migration = null;
+        if (Session.IsReplica) NoteErrorOf(row, refusal);
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
         if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         Executor.Reject(Session, row, refusal, lane);

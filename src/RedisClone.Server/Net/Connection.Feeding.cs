@@ -1,5 +1,6 @@
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
 using RedisClone.Engine.Replication;
 
 namespace RedisClone.Server.Net;
@@ -44,6 +45,11 @@ internal sealed partial class Connection
         replica.EndSnapshot(ServerCore.UnixMilliseconds());
         return !replica.OnlySnapshot;
     }
+
+    /// <summary>Logs that a replica has sent a command that is refused. It is disconnected soon, because the error is a reply.</summary>
+    private void NoteErrorOf(CommandRow? row, string refusal) => _server.Log.LogWarning(
+        "== CRITICAL == This master is sending an error to its replica: '{Error}' after processing the command '{Command}'",
+        refusal, row?.FullName ?? "<unknown>");
 
     /// <summary>
     /// The stream of a replica has no room for replies. A replica that causes one is disconnected, as by Redis.

@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
+using RedisClone.Configuration;
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
@@ -145,11 +146,21 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     public bool KillIfOverLimit()
     {
         if (_killed) return true;
-        if (!Session.Reply.Overflowed && !_output.IsOver(_server.Config.ClientOutputBufferLimits[(int)Session.Class])) return false;
+        if (!Session.Reply.Overflowed && !_output.IsOver(OutputLimit())) return false;
         _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
         Kill();
         return true;
+    }
+
+    /// <summary>
+    /// The limit of what the client has not read. As in Redis, a replica may leave unread what the backlog keeps anyway, or a replica that
+    /// continues would be closed again and again.
+    /// </summary>
+    private OutputBufferLimit OutputLimit()
+    {
+        OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
+        return Session.IsReplica && limit.Hard > 0 ? limit with { Hard = Math.Max(limit.Hard, _server.Config.ReplBacklogSize) } : limit;
     }
 
     internal async Task RunAsync()

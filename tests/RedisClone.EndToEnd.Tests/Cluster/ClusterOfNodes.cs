@@ -93,7 +93,13 @@ internal sealed class ClusterOfNodes : IDisposable
     }
 
     /// <summary>Sends a command to the node that serves it: follows MOVED and ASK, and waits while the cluster is down.</summary>
-    public Reply Follow(params string[] request)
+    public Reply Follow(params string[] request) => Follow(request, then: static _ => { });
+
+    /// <summary>Sends a write, and waits on the same connection until a replica has it: WAIT waits for the writes of its own connection only.</summary>
+    public Reply FollowAndConfirm(params string[] request) =>
+        Follow(request, static client => Assert.True(client.Call("WAIT", "1", "60000").Integer >= 1, "no replica has the write"));
+
+    private Reply Follow(string[] request, Action<RespClient> then)
     {
         int port = _nodes.First(static node => !node.HasExited).Port;
         bool asks = false;
@@ -108,8 +114,10 @@ internal sealed class ClusterOfNodes : IDisposable
                 string error = reply.IsError ? reply.Text! : "";
                 asks = error.StartsWith("ASK ", StringComparison.Ordinal);
                 if (asks || error.StartsWith("MOVED ", StringComparison.Ordinal)) port = int.Parse(error[(error.LastIndexOf(':') + 1)..]);
-                else if (error.Length == 0) return reply;
-                else Thread.Sleep(100);
+                else if (error.Length > 0) Thread.Sleep(100);
+                if (error.Length > 0) continue;
+                then(client);
+                return reply;
             }
             catch (Exception failure) when (failure is IOException or System.Net.Sockets.SocketException)
             {

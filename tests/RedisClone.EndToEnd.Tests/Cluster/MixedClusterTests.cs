@@ -36,11 +36,7 @@ public sealed class MixedClusterTests
     public void ReplicasTakeOverWhenAPrimaryFails()
     {
         using var cluster = new ClusterOfNodes("oroooo", replicas: 1);
-        for (int i = 0; i < Keys; i++) cluster.Follow("SET", $"key:{i}", $"{i}");
-        foreach (ServerProcess primary in cluster.Primaries)
-        {
-            using (RespClient client = primary.Connect()) client.Call("WAIT", "1", "5000");
-        }
+        for (int i = 0; i < Keys; i++) cluster.FollowAndConfirm("SET", $"key:{i}", $"{i}");
         ServerProcess failing = cluster.Primaries[0];
         failing.Kill();
         FollowingTests.Until(() => cluster.Primaries.Length == 3, "no replica takes over", cluster.Primaries[0]);

@@ -174,6 +174,25 @@ public sealed class DisklessSyncTests
         primary.AssertWell();
     }
 
+    /// <summary>While a copy is loaded beside the old data, commands and parameters that would disturb it get an error, as redis-server's.</summary>
+    [Fact]
+    public void TheRoleStaysDuringALoadBesideTheOldData()
+    {
+        using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--rdb-key-save-delay", "1000"]);
+        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--repl-diskless-load", "swapdb"]);
+        using RespClient client = primary.Connect(), there = replica.Connect();
+        client.Expect("+OK", Slow);
+        there.Expect("+OK", "SET", "old", "1");
+        there.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        FollowingTests.Until(() => there.Call("INFO", "persistence").Text!.Contains("async_loading:1", StringComparison.Ordinal), "no load", replica);
+        there.Expect("$\"1\"", "GET", "old");
+        foreach (string[] refused in new string[][] { ["REPLICAOF", "NO", "ONE"], ["CONFIG", "SET", "appendonly", "no"], ["BGSAVE"] })
+            Assert.StartsWith("-LOADING", there.Call(refused).ToString(), StringComparison.Ordinal);
+        client.Expect("+OK", "CONFIG", "SET", "rdb-key-save-delay", "0");
+        FollowingTests.AssertSame(primary, replica, byDigest: true);
+        there.Expect("+OK", "REPLICAOF", "NO", "ONE");
+    }
+
     /// <summary>A client that does not know the mark gets a snapshot with its length, and so does every client without repl-diskless-sync.</summary>
     [Fact]
     public void AClientWithoutTheCapabilityGetsAFile()

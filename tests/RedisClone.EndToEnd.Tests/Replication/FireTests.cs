@@ -50,6 +50,7 @@ public sealed class FireTests(ITestOutputHelper output) : IDisposable
             await Task.WhenAll(writers);
             ServerProcess primary = Settle($"{Seed.Note}, round {round}: {fault}");
             confirmed = Check(primary, $"{Seed.Note}, round {round}: {fault}");
+            output.WriteLine($"round {round}: {fault}; so far {confirmed} writes confirmed by two replicas");
         }
         output.WriteLine($"{rounds} rounds, {confirmed} writes confirmed by two replicas, {_lostByOne} confirmed by one replica are lost");
         Assert.True(confirmed > 0);
@@ -71,12 +72,12 @@ public sealed class FireTests(ITestOutputHelper output) : IDisposable
         {
             case 0:
                 _servers[primary].Kill();
-                FollowingTests.Until(() => _sentinels.Primary != _ports[primary], "no failover", _servers[replica]);
+                AwaitFailover(primary, _servers[replica]);
                 Restart(primary);
                 return $"the primary {_ports[primary]} is killed";
             case 1:
                 Signal(primary, "STOP");
-                FollowingTests.Until(() => _sentinels.Primary != _ports[primary], "no failover", _servers[replica]);
+                AwaitFailover(primary, _servers[replica]);
                 Thread.Sleep(random.Next(1000));
                 Signal(primary, "CONT");
                 return $"the primary {_ports[primary]} is stopped";
@@ -90,6 +91,15 @@ public sealed class FireTests(ITestOutputHelper output) : IDisposable
                 Thread.Sleep(random.Next(3000));
                 Signal(replica, "CONT");
                 return $"the replica {_ports[replica]} is stopped";
+        }
+    }
+
+    private void AwaitFailover(int primary, ServerProcess replica)
+    {
+        for (int looks = 0; _sentinels!.Primary == _ports[primary]; looks++)
+        {
+            Assert.True(looks < 1200, $"no failover\n{replica.Output}\n{_sentinels.Output}");
+            Thread.Sleep(100);
         }
     }
 

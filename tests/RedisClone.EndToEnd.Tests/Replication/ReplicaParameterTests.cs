@@ -82,6 +82,49 @@ public sealed class ReplicaParameterTests
         primary.AssertWell();
     }
 
+    /// <summary>
+    /// A writable replica removes the keys that its own clients have written when they expire. Those of its primary wait for the primary.
+    /// </summary>
+    [Fact]
+    public void AWritableReplicaExpiresItsOwnKeys()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests), replica = ServerProcess.Ours([.. OfTests, "--replica-read-only", "no"]);
+        FollowingTests.Follow(replica, primary);
+        using RespClient there = primary.Connect(), client = replica.Connect();
+        there.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "0");
+        there.Expect("+OK", "SET", "of the primary", "1", "PX", "10");
+        FollowingTests.Until(() => client.Call("DBSIZE").Integer == 1, "no key", replica);
+        client.Expect("+OK", "SET", "stays", "1", "EX", "1000");
+        string[] keys = ["a", "b", "c"];
+        foreach (string key in keys) client.Expect("+OK", "SET", key, "1");
+        client.Expect(":1", "PEXPIRE", "a", "1000000");
+        client.Expect(":1", "EVAL", "return redis.call('PEXPIRE', KEYS[1], 1000000)", "1", "b");
+        client.Expect("+OK", "MULTI");
+        client.Expect("+QUEUED", "SET", "c", "2", "PX", "1000000");
+        client.Expect("*[+OK]", "EXEC");
+        Assert.Contains("slave_expires_tracked_keys:4\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        foreach (string key in keys) client.Expect(":1", "PEXPIRE", key, "10");
+        FollowingTests.Until(() => client.Call("DBSIZE").Integer == 2, "the keys stay", replica);
+        Assert.Contains("slave_expires_tracked_keys:1\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+        there.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "1");
+        FollowingTests.Until(() => client.Call("DBSIZE").Integer == 1, "the key of the primary stays", replica);
+        replica.AssertWell();
+    }
+
+    /// <summary>DEBUG SLEEP stops the signs of life of a primary, so that a replica leaves it. Afterwards the replica continues.</summary>
+    [Fact]
+    public void ASleepingPrimaryIsLeft()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests), replica = ServerProcess.Ours([.. OfTests, "--repl-timeout", "2"]);
+        FollowingTests.Follow(replica, primary);
+        using RespClient sleeper = primary.Connect();
+        sleeper.Send("DEBUG", "SLEEP", "4");
+        FollowingTests.Until(() => replica.Output.Contains("MASTER timeout: no data nor PING received", StringComparison.Ordinal), "no timeout", replica);
+        Assert.Equal("+OK", sleeper.Read().ToString());
+        sleeper.Expect("+OK", "SET", "key", "1");
+        FollowingTests.AssertSame(primary, replica, byDigest: true);
+    }
+
     /// <summary>CLIENT PAUSE on a replica stops the stream too, and nothing of it is lost.</summary>
     [Fact]
     public void APauseStopsTheStream()

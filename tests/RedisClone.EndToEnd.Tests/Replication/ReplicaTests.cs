@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedisClone.EndToEnd.Tests.Differential;
 using RedisClone.EndToEnd.Tests.Support;
 
@@ -81,6 +82,81 @@ public sealed class ReplicaTests
         ];
         using ServerProcess ours = ServerProcess.Ours(), redis = ServerProcess.Redis("--repl-diskless-sync", "no");
         Assert.Equal(StreamOf(redis, requests), StreamOf(ours, requests));
+    }
+
+    /// <summary>DEBUG POPULATE fills one server only, also within a transaction, and DEBUG REPLICATE sends a command to the replicas only.</summary>
+    [Fact]
+    public void DebugCommandsTreatReplicasAsRedisDoes()
+    {
+        using ServerProcess ours = ServerProcess.Ours("--enable-debug-command", "yes", "--repl-ping-replica-period", "3600");
+        using RespClient replica = ours.Connect(), client = ours.Connect();
+        client.Expect("+OK", "DEBUG", "REPLICATE", "SET", "nobody", "1");
+        replica.Send("SYNC");
+        ReadSnapshot(replica);
+        client.Expect("+OK", "MULTI");
+        client.Expect("+QUEUED", "SET", "a", "1");
+        client.Expect("+QUEUED", "DEBUG", "POPULATE", "3");
+        client.Expect("*[+OK +OK]", "EXEC");
+        client.Expect(":4", "DBSIZE");
+        client.Expect("+OK", "DEBUG", "REPLICATE", "SET", "b", "2");
+        client.Expect(":0", "EXISTS", "b");
+        foreach (string expected in new[] { "*[$\"SELECT\" $\"0\"]", "*[$\"SET\" $\"a\" $\"1\"]", "*[$\"SET\" $\"b\" $\"2\"]" })
+            Assert.Equal(expected, replica.Read().ToString());
+    }
+
+    /// <summary>A replica that reads or changes keys is refused and closed, because its connection has no room for replies.</summary>
+    [Fact]
+    public void AReplicaCannotUseTheKeyspace()
+    {
+        using ServerProcess ours = ServerProcess.Ours();
+        using RespClient replica = ours.Connect(), other = ours.Connect();
+        replica.Send("SYNC");
+        ReadSnapshot(replica);
+        replica.Send("GET", "k");
+        Until(() => ours.Output.Contains("Replica generated a reply to command 'get', disconnecting it", StringComparison.Ordinal), "nothing is logged", ours);
+        Assert.Contains("== CRITICAL == This master is sending an error to its replica: 'ERR Replica can't interact with the keyspace'", ours.Output,
+            StringComparison.Ordinal);
+        other.Expect("-ERR value is not an integer or out of range", "PSYNC", "?", "x");
+        Until(() => ours.Output.Contains("asks for synchronization but with a wrong offset", StringComparison.Ordinal), "no reason is logged", ours);
+        other.Expect("+PONG", "PING");
+    }
+
+    /// <summary>What is kept for a slow replica serves another one, which continues although its offset is beyond the size of the backlog.</summary>
+    [Fact]
+    public void TheBacklogReachesBackToTheSlowestReplica()
+    {
+        const long size = 16 << 10;
+        using ServerProcess ours = ServerProcess.Ours(
+            "--client-output-buffer-limit", "replica", "0", "0", "0", "--repl-backlog-size", $"{size}", "--repl-diskless-sync", "no");
+        using RespClient slow = ours.Connect(), client = ours.Connect();
+        using ServerProcess replica = ServerProcess.Ours();
+        using var proxy = new CutProxy(ours.Port);
+        FollowingTests.Follow(replica, proxy.Port);
+        // The snapshot of the slow one does not end, so the stream after its moment waits for it.
+        client.Expect("+OK", "SET", "key:0", "1");
+        client.Expect("+OK", "CONFIG", "SET", "rdb-key-save-delay", "100000000");
+        slow.Send("SYNC");
+        Until(() => client.Call("INFO", "persistence").Text!.Contains("rdb_bgsave_in_progress:1", StringComparison.Ordinal), "no snapshot", ours);
+        proxy.Refuses = true;
+        proxy.Cut();
+        string value = new('x', 100_000);
+        for (int i = 0; i < 200; i++) client.Expect("+OK", "SET", $"key:{i % 10}", value);
+        Assert.True(Kept() > 10_000_000, $"{Kept()} bytes");
+        proxy.Refuses = false;
+        Until(() => client.Call("WAIT", "2", "100").Integer >= 1, "the replica does not follow", replica);
+        string stats = client.Call("INFO", "stats").Text!;
+        Assert.Contains("sync_full:2\r\n", stats, StringComparison.Ordinal);
+        Assert.Contains("sync_partial_ok:1\r\n", stats, StringComparison.Ordinal);
+        slow.Dispose();
+        Until(() => Kept() == size, "the backlog does not shrink", ours);
+        ours.AssertWell();
+
+        long Kept()
+        {
+            string line = client.Call("INFO", "replication").Text!.Split("\r\n")
+                .First(static line => line.StartsWith("repl_backlog_histlen:", StringComparison.Ordinal));
+            return long.Parse(line.AsSpan(line.IndexOf(':') + 1), CultureInfo.InvariantCulture);
+        }
     }
 
     /// <summary>The server closes a replica that does not read its stream, and frees the pending output.</summary>

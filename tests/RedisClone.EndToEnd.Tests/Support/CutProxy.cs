@@ -12,6 +12,7 @@ internal sealed class CutProxy : IDisposable
     private volatile bool _ended;
     private long _cutAt = long.MaxValue;
     private long _forwarded;
+    private int _cuts;
 
     public CutProxy(int target)
     {
@@ -25,11 +26,15 @@ internal sealed class CutProxy : IDisposable
     /// <summary>Whether new connections are closed at once.</summary>
     public bool Refuses { get; set; }
 
+    /// <summary>How many cuts there were while a connection was open.</summary>
+    public int Cuts => Volatile.Read(ref _cuts);
+
     /// <summary>Cuts all connections.</summary>
     public void Cut()
     {
         lock (_open)
         {
+            if (_open.Exists(static client => client.Connected)) Interlocked.Increment(ref _cuts);
             foreach (TcpClient client in _open) client.Dispose();
             _open.Clear();
         }
@@ -78,13 +83,12 @@ internal sealed class CutProxy : IDisposable
             byte[] buffer = new byte[16 * 1024];
             for (int read; (read = await from.GetStream().ReadAsync(buffer)) > 0;)
             {
-                if (counts && Interlocked.Add(ref _forwarded, read) >= Volatile.Read(ref _cutAt))
-                {
-                    Volatile.Write(ref _cutAt, long.MaxValue);
-                    Cut();
-                    return;
-                }
-                await to.GetStream().WriteAsync(buffer.AsMemory(0, read));
+                long excess = counts ? Interlocked.Add(ref _forwarded, read) - Volatile.Read(ref _cutAt) : -1;
+                await to.GetStream().WriteAsync(buffer.AsMemory(0, read - (int)Math.Clamp(excess, 0, read)));
+                if (excess < 0) continue;
+                Volatile.Write(ref _cutAt, long.MaxValue);
+                Cut();
+                return;
             }
         }
         catch (Exception e) when (e is IOException or ObjectDisposedException or InvalidOperationException)

@@ -7,8 +7,11 @@ internal sealed class Sentinels : IDisposable
 {
     public const string Name = "store";
 
+    private const int LinesKept = 200;
+
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-sentinel-").FullName;
     private readonly List<Process> _processes = [];
+    private readonly Queue<string> _lines = new();
 
     /// <param name="primary">The port of the primary.</param>
     /// <param name="downAfter">Milliseconds of silence after which a server counts as down.</param>
@@ -43,6 +46,15 @@ internal sealed class Sentinels : IDisposable
         }
     }
 
+    /// <summary>What the sentinels have logged last.</summary>
+    public string Output
+    {
+        get
+        {
+            lock (_lines) return string.Join('\n', _lines);
+        }
+    }
+
     public void Dispose()
     {
         foreach (Process process in _processes)
@@ -52,6 +64,16 @@ internal sealed class Sentinels : IDisposable
             process.Dispose();
         }
         Directory.Delete(_folder, recursive: true);
+    }
+
+    private void OnLine(object sender, DataReceivedEventArgs line)
+    {
+        if (line.Data is null) return;
+        lock (_lines)
+        {
+            _lines.Enqueue(line.Data);
+            if (_lines.Count > LinesKept) _lines.Dequeue();
+        }
     }
 
     private static long Number(RespClient sentinel, string field)
@@ -71,8 +93,8 @@ internal sealed class Sentinels : IDisposable
         ]);
         var start = new ProcessStartInfo("redis-server", [file, "--sentinel"]) { RedirectStandardOutput = true, RedirectStandardError = true };
         Process process = Process.Start(start)!;
-        process.OutputDataReceived += static (_, _) => { };
-        process.ErrorDataReceived += static (_, _) => { };
+        process.OutputDataReceived += OnLine;
+        process.ErrorDataReceived += OnLine;
         process.BeginOutputReadLine();
         process.BeginErrorReadLine();
         _processes.Add(process);

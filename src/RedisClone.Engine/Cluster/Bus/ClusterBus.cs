@@ -1,4 +1,3 @@
-using RedisClone.Engine.Cluster.Health;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 
@@ -41,13 +40,8 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
     public long LongestMessage(bool isKnown) =>
         isKnown ? MessageLayout.Header + MessageLayout.PublishLengths + 2 * server.Config.ProtoMaxBulkLen : LongestFromStranger;
 
-    /// <summary>Whether DEBUG SLEEP stops this node: other nodes must take it for failed, as they do with redis-server.</summary>
-    public bool IsAsleep => server.Debug.BusSleepsUntil > ServerCore.UnixMilliseconds();
-
-    public async ValueTask AwaitWakingAsync(CancellationToken end)
-    {
-        while (IsAsleep) await Task.Delay(ClusterCron.Period, end).ConfigureAwait(false);
-    }
+    /// <summary>Waits while DEBUG SLEEP stops this node.</summary>
+    public ValueTask AwaitWakingAsync(CancellationToken end) => server.Debug.AwaitWakingAsync(end);
 
     /// <summary>Serves a connection of another node until it ends.</summary>
     public async Task AcceptAsync(IBusConnection connection)

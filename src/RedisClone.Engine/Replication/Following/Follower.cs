@@ -186,6 +186,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     private async Task FollowAsync()
     {
+        await server.Debug.AwaitWakingAsync(_end.Token).ConfigureAwait(false);
         _state = LinkState.Connecting;
         server.Log.LogInformation("Connecting to MASTER {Host}:{Port}", primary.Host, primary.Port);
         using IPrimaryConnection connection = await ConnectAsync().ConfigureAwait(false);

@@ -35,6 +35,12 @@ internal sealed class ReplicationRole(ServerCore server)
     /// </summary>
     public bool RefusesStaleData => IsReplica && (_hasPart || !server.Config.ReplicaServeStaleData && !IsLinkUp);
 
+    /// <summary>What this server removes itself if it is a writable replica.</summary>
+    public LocalExpiries LocalExpiries { get; } = new(server);
+
+    /// <summary>Whether a copy of the primary's data is loaded while the old data is served.</summary>
+    public bool LoadsBeside => _follower is { LoadsBeside: true };
+
     /// <summary>The link to the primary, or null.</summary>
     public Follower? Follower => _follower;
 
@@ -129,6 +135,7 @@ internal sealed class ReplicationRole(ServerCore server)
         if (_hasPart) server.Log.LogCritical("This server becomes a primary with a part of a transaction of its former primary");
         _hasPart = false;
         server.Config.ReplicaOf = null;
+        LocalExpiries.Clear();
         _follower?.Stop();
         _follower = null;
         server.History.Branch(server.Replicas.Stream.Offset);
@@ -144,6 +151,7 @@ internal sealed class ReplicationRole(ServerCore server)
     {
         server.History.Adopt(offer.History);
         server.Replicas.Restart(offer.Offset);
+        LocalExpiries.Clear();
         _hasPart = false;
         StreamDatabase = database;
     }
