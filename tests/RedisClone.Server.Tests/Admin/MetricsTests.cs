@@ -262,39 +262,21 @@ public sealed partial class MetricsTests
         Assert.Equal("ready\n", await GetAsync(server, "/health/ready"));
     }
 
+    /// <summary>Clients that take all connections do not lock out a health check.</summary>
     [Fact]
-    public async Task ConnectionsAreLimited()
+    public async Task IdleConnectionsGiveWay()
     {
         await using RunningServer server = await StartAsync(TransportKind.EventLoop);
-        Exception refused = await Assert.ThrowsAnyAsync<Exception>(async () =>
+        for (int attempt = 0; attempt < 10; attempt++)
         {
-            // The server may accept an idle connection after the connection of the request. On a busy machine it may close all
-            // idle connections before the request. The test therefore repeats the attempt.
-            for (int attempt = 0; attempt < 100; attempt++)
-            {
-                TestClient[] idle = [.. Enumerable.Range(0, Limits.MetricsConnections).Select(_ => server.Connect(server.Core.Config.MetricsPort))];
-                try
-                {
-                    await GetAsync(server, "/health/live");
-                }
-                finally
-                {
-                    foreach (TestClient client in idle) client.Dispose();
-                }
-            }
-        });
-        // HttpClient does not wrap the exception if the server closes the connection while it is being made.
-        Assert.True(refused is HttpRequestException or System.Net.Sockets.SocketException, refused.ToString());
-        for (int attempt = 0; ; attempt++)
-        {
+            TestClient[] idle = [.. Enumerable.Range(0, Limits.MetricsConnections).Select(_ => server.Connect(server.Core.Config.MetricsPort))];
             try
             {
-                await GetAsync(server, "/health/live");
-                return;
+                Assert.Equal("alive\n", await GetAsync(server, "/health/live"));
             }
-            catch (HttpRequestException) when (attempt < 3000)
+            finally
             {
-                await Task.Delay(20);
+                foreach (TestClient client in idle) client.Dispose();
             }
         }
     }
