@@ -48,7 +48,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         {
             long start = Offset - BacklogSize;
             foreach (Replica follower in _followers) start = Math.Min(start, follower.SentOffset);
-            return Math.Max(Volatile.Read(ref _from), start);
+            // A backlog whose size was raised does not reach back to what was dropped before.
+            return Math.Max(Math.Max(Volatile.Read(ref _from), Volatile.Read(ref _firstOffset)), start);
         }
     }
 

@@ -36,6 +36,9 @@ internal sealed class LibrarySet
     /// <summary>The bytes that the functions take in the interpreter.</summary>
     public long LuaBytes { get; private set; }
 
+    /// <summary>The bytes that the libraries take, when they are loaded.</summary>
+    public long Bytes => SourceBytes + LuaBytes + (long)FunctionCount * Limits.BytesPerRoutine;
+
     /// <summary>A number that changes with every removal of a library.</summary>
     public int Removals { get; private set; }
 

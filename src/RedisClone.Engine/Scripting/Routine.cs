@@ -54,6 +54,9 @@ internal sealed class Script(byte[] source, ScriptDigest digest, LuaFunction bod
 
     public byte[] Source => source;
 
+    /// <summary>The memory that the script takes in the cache.</summary>
+    public long Bytes { get; init; }
+
     public ScriptDigest Digest => digest;
 }
 

@@ -32,6 +32,9 @@ internal sealed class ScriptCache
     /// <summary>The bytes of the sources.</summary>
     public long SourceBytes { get; private set; }
 
+    /// <summary>The bytes that the cached scripts take.</summary>
+    public long Bytes { get; private set; }
+
     /// <summary>The number of scripts that were evicted.</summary>
     public long Evicted { get; private set; }
 
@@ -52,12 +55,12 @@ internal sealed class ScriptCache
         error = "";
         if (!TryGet(source, out Script? script))
         {
-            if (_engine.KeepsMost || keep && _engine.IsMemoryShort) error = Errors.AllocationFailed;
+            if (_engine.LacksRoom() || keep && _engine.IsMemoryShort) error = Errors.AllocationFailed;
             else script = Compile(source, out error);
             if (script is null) return null;
             Publish(script, keep);
             int most = _engine.IsMemoryShort ? Limits.PassingScriptsInLittleMemory : Limits.PassingScripts;
-            while (_passing.Count > most) Evict(_passing.MinBy(static passing => passing.LastUse)!);
+            while (_passing.Count > most) EvictOldest();
             _engine.CountKept();
         }
         else if (keep)
@@ -65,6 +68,14 @@ internal sealed class ScriptCache
             _passing.Remove(script);
         }
         return script;
+    }
+
+    /// <summary>Evicts a script that came with EVAL. Returns false if there is none.</summary>
+    public bool TryEvict()
+    {
+        if (_passing.Count == 0) return false;
+        EvictOldest();
+        return true;
     }
 
     /// <summary>Makes a script the most recently used one. Any thread may call it.</summary>
@@ -76,7 +87,7 @@ internal sealed class ScriptCache
         _byDigest.Clear();
         _bySource.Clear();
         _passing.Clear();
-        SourceBytes = 0;
+        (SourceBytes, Bytes) = (0, 0);
         _state.Recount();
         _engine.CountKept();
     }
@@ -85,6 +96,7 @@ internal sealed class ScriptCache
     private void Publish(Script script, bool keep)
     {
         SourceBytes += script.Source.Length;
+        Bytes += script.Bytes;
         try
         {
             _state.TrySet(_state.Registry, script.Body, new LuaValue(true));
@@ -100,10 +112,10 @@ internal sealed class ScriptCache
         }
     }
 
-    private void Evict(Script script)
+    private void EvictOldest()
     {
         Evicted++;
-        Remove(script);
+        Remove(_passing.MinBy(static passing => passing.LastUse)!);
     }
 
     private void Remove(Script script)
@@ -112,6 +124,7 @@ internal sealed class ScriptCache
         _bySource.TryRemove(script.Source, out _);
         _byDigest.TryRemove(script.Digest, out _);
         SourceBytes -= script.Source.Length;
+        Bytes -= script.Bytes;
         Forget(script);
     }
 
@@ -120,9 +133,14 @@ internal sealed class ScriptCache
     private Script? Compile(ReadOnlySpan<byte> source, out string error)
     {
         if (!Shebang.TryParse(source, out ScriptFlags flags, out int length, out error)) return null;
+        long allocated = _state.AllocatedBytes;
         LuaFunction? body = _state.Compile(source[length..], "@user_script", out LuaError failure);
         if (body is not null)
-            return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags, KeyProof.Holds(_engine.Server.Commands, body));
+        {
+            // A census during the compilation makes the difference smaller.
+            long bytes = Math.Max(0, _state.AllocatedBytes - allocated) + source.Length + Limits.BytesPerRoutine;
+            return new Script(source.ToArray(), ScriptDigest.Of(source), body, flags, KeyProof.Holds(_engine.Server.Commands, body)) { Bytes = bytes };
+        }
         error = $"ERR Error compiling script (new function): {failure.Message}";
         return null;
     }

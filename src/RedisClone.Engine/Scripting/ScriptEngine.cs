@@ -51,17 +51,23 @@ internal sealed class ScriptEngine
     /// <summary>The bytes that all interpreters use.</summary>
     public long AllocatedBytes => Main.State.AllocatedBytes + _pool.AllocatedBytes + Volatile.Read(ref _takenMemory);
 
-    /// <summary>
-    /// Whether scripts and libraries keep as much of a heap with a limit as they may. The most is a quarter of it, as for clients.
-    /// </summary>
-    public bool KeepsMost => Server.Shards.Budget.LimitsClients && _kept.Bytes > Limits.KeptScriptMemory;
-
     /// <summary>Whether little of a heap with a limit is left.</summary>
     public bool IsMemoryShort => Server.Shards.Budget.LimitsClients && Server.Shards.Budget.IsShortFor(0);
 
+    /// <summary>
+    /// Whether scripts and libraries keep as much of a heap with a limit as they may. Scripts that came with EVAL give way first. The caller
+    /// holds all shards.
+    /// </summary>
+    public bool LacksRoom()
+    {
+        while (KeepsMost && Cache.TryEvict()) CountKept();
+        return KeepsMost;
+    }
+
     /// <summary>Counts the memory of scripts and libraries again after a change. The caller holds all shards.</summary>
-    public void CountKept() => _kept.Set(Server.Shards.Budget,
-        Main.State.AllocatedBytes + Cache.SourceBytes + Libraries.SourceBytes + (Cache.Count + Libraries.FunctionCount) * Limits.BytesPerRoutine);
+    public void CountKept() => _kept.Set(Server.Shards.Budget, Cache.Bytes + Libraries.Bytes);
+
+    private bool KeepsMost => Server.Shards.Budget.LimitsClients && _kept.Bytes > Limits.KeptScriptMemory;
 
     /// <summary>Loads a library that will join others. Returns null, with the error, if that fails.</summary>
     public FunctionLibrary? Load(ReadOnlySpan<byte> source, bool patient, LibrarySet others, bool replace, out string error) =>
@@ -89,7 +95,6 @@ internal sealed class ScriptEngine
         {
             c.Lane.ScriptsOnAllShards++;
             Main.Run(ref c, routine, keys, readOnly);
-            CountKept();    // the variables of libraries grow
             return;
         }
         c.Lane.ScriptsOnTheirKeys++;

@@ -21,8 +21,15 @@ internal sealed class HttpRequests(ServerCore server, MetricsEndpoint metrics, S
         catch (Exception failure) when (failure is not BadHttpRequestException && !context.RequestAborted.IsCancellationRequested)
         {
             server.Failures.WorkFailed("A request to the HTTP port could not be answered", failure);
-            if (context.Response.HasStarted) context.Abort();
-            else context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+            if (context.Response.HasStarted)
+            {
+                context.Abort();
+            }
+            else
+            {
+                context.Response.Clear();
+                context.Response.StatusCode = StatusCodes.Status500InternalServerError;
+            }
         }
         finally
         {

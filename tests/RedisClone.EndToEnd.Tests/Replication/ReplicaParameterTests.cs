@@ -108,6 +108,13 @@ public sealed class ReplicaParameterTests
         Assert.Contains("slave_expires_tracked_keys:1\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
         there.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "1");
         FollowingTests.Until(() => client.Call("DBSIZE").Integer == 1, "the key of the primary stays", replica);
+
+        // A key of the primary that a command only reads is not one of its own.
+        there.Expect(":1", "SADD", "set", "x");
+        there.Expect(":1", "EXPIRE", "set", "1000");
+        FollowingTests.Until(() => client.Call("TTL", "set").Integer > 0, "no set", replica);
+        client.Expect(":1", "SUNIONSTORE", "union", "set");
+        Assert.Contains("slave_expires_tracked_keys:1\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
         replica.AssertWell();
     }
 

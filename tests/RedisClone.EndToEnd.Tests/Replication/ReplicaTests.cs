@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text.RegularExpressions;
 using RedisClone.EndToEnd.Tests.Differential;
 using RedisClone.EndToEnd.Tests.Support;
 
@@ -39,6 +40,23 @@ public sealed class ReplicaTests
         replica.Expect("+OK", "REPLICAOF", "NO", "ONE");
         Until(() => client.Call("INFO", "replication").Text!.Contains("connected_slaves:0", StringComparison.Ordinal), "the replica stays", redis);
         ours.AssertWell();
+    }
+
+    /// <summary>A larger backlog does not have what the smaller one has dropped.</summary>
+    [Fact]
+    public void ARaisedBacklogHasWhatIsThere()
+    {
+        using ServerProcess primary = ServerProcess.Ours("--repl-backlog-size", "16kb");
+        using RespClient client = primary.Connect(), late = primary.Connect();
+        using (ServerProcess replica = ServerProcess.Ours()) FollowingTests.Follow(replica, primary);
+        FollowingTests.Until(() => client.Call("ROLE")[2].Items is [], "the replica stays", primary);
+        string value = new('v', 100_000);
+        for (int i = 0; i < 20; i++) client.Expect("+OK", "SET", "key", value);
+        client.Expect("+OK", "CONFIG", "SET", "repl-backlog-size", "100mb");
+        client.Expect("+OK", "SET", "key", value);
+        string id = Regex.Match(client.Call("INFO", "replication").Text!, "master_replid:([0-9a-f]+)").Groups[1].Value;
+        Assert.StartsWith("FULLRESYNC", late.Call("PSYNC", id, "1").Text!, StringComparison.Ordinal);
+        primary.AssertWell();
     }
 
     /// <summary>

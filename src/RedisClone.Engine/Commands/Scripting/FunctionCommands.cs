@@ -87,12 +87,12 @@ internal static class FunctionCommands
             if (c.Is(i, "replace"u8)) replace = true;
             else c.Fail($"ERR Unknown option given: {c.Echo(i)}");
         }
-        if (!c.Failed) FailIfKeepsMost(ref c);
+        if (!c.Failed) FailWithoutRoom(ref c);
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
         ReadOnlySpan<byte> source = c.Args[c.Args.Count - 1];
-        // A library in the journal was loaded before, so a replay loads it without a time limit.
-        FunctionLibrary? library = c.Scripts.Load(source, patient: c.Session.Connection is null, libraries, replace, out string error);
+        // A library in the journal or at the primary was loaded before, so a replay loads it without a time limit.
+        FunctionLibrary? library = c.Scripts.Load(source, patient: c.Session.IsReplay, libraries, replace, out string error);
         if (library is null) c.Fail(error);
         else if (libraries.Add([library], replace) is { } refusal) c.Fail(refusal);
         if (c.Failed) return;
@@ -101,9 +101,9 @@ internal static class FunctionCommands
     }
 
     /// <summary>Refuses further libraries, except during a replay.</summary>
-    private static void FailIfKeepsMost(ref CommandContext c)
+    private static void FailWithoutRoom(ref CommandContext c)
     {
-        if (c.Session.Connection is not null && c.Scripts.KeepsMost) c.Fail(Errors.AllocationFailed);
+        if (!c.Session.IsReplay && c.Scripts.LacksRoom()) c.Fail(Errors.AllocationFailed);
     }
 
     private static void Delete(ref CommandContext c)
@@ -256,7 +256,7 @@ internal static class FunctionCommands
         if (c.Args.Count == 4 && !flush && !replace && !c.Is(3, "append"u8)) c.Fail("ERR Wrong restore policy given, value " +
             "should be either FLUSH, APPEND or REPLACE.");
         if (!c.Failed && !DumpPayload.IsValid(c.Args[2])) c.Fail("ERR DUMP payload version or checksum are wrong");
-        if (!c.Failed && !flush) FailIfKeepsMost(ref c);
+        if (!c.Failed && !flush) FailWithoutRoom(ref c);
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
         var restored = new LibrarySet(c.Scripts.State, static () => { });

@@ -19,14 +19,21 @@ internal sealed class LocalExpiries(ServerCore server)
 
     public int Count => _keys.Count;
 
-    /// <summary>Notes the keys of a command of a client. Their shards are held.</summary>
+    /// <summary>
+    /// Notes the keys that a command of a client may have written, unless little is left of a heap with a limit. Their shards are held.
+    /// </summary>
     public void Note(ref CommandContext c)
     {
+        if (server.Shards.Budget is { LimitsClients: true } budget && budget.IsShortFor(0)) return;
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         try
         {
             c.Row.CollectKeys(c.Args, ref positions);
-            for (int i = 0; i < positions.Count; i++) Note(c.Session.Database, c.Args[positions[i]]);
+            for (int i = 0; i < positions.Count; i++)
+            {
+                KeyFlags flags = c.Row.FlagsOfKey(c.Args, positions[i], positions.FlagsOf(i));
+                if ((flags & (KeyFlags.Insert | KeyFlags.Update)) != 0) Note(c.Session.Database, c.Args[positions[i]]);
+            }
         }
         finally
         {
@@ -65,7 +72,8 @@ internal sealed class LocalExpiries(ServerCore server)
         lock (_gate)
         {
             if (_known.Contains(known)) return;
-            _keys.EnsureCapacity(_keys.Count + 1);
+            // A key that another thread has taken out comes back.
+            _keys.EnsureCapacity(_known.Count + 1);
             _known.Add(known);
             _keys.Enqueue(known);
         }
@@ -82,7 +90,7 @@ internal sealed class LocalExpiries(ServerCore server)
         Shard shard = server.Shards.Of(server.Shards.HashOf(key.Key));
         if (!shard.TryEnter())
         {
-            lock (_gate) _keys.Enqueue(key);
+            Return(key, remains: true);
             return false;
         }
         bool expires = true, isOver = false;
@@ -106,12 +114,18 @@ internal sealed class LocalExpiries(ServerCore server)
         }
         finally
         {
-            lock (_gate)
-            {
-                if (expires && !isOver) _keys.Enqueue(key);
-                else _known.Remove(key);
-            }
+            Return(key, remains: expires && !isOver);
             shard.Exit();
+        }
+    }
+
+    /// <summary>Puts a key back that was taken out, unless all keys were forgotten meanwhile. It takes no memory.</summary>
+    private void Return(in DatabaseKey key, bool remains)
+    {
+        lock (_gate)
+        {
+            if (!remains) _known.Remove(key);
+            else if (_known.Contains(key)) _keys.Enqueue(key);
         }
     }
 
