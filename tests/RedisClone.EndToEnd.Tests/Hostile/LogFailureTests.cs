@@ -101,7 +101,8 @@ public sealed class LogFailureTests
             }
         }
         Assert.StartsWith("MISCONF", refusal?.Text, StringComparison.Ordinal);
-        Assert.Equal("$5000", client.Call("GET", "key:0").Text is { } value ? $"${value.Length}" : "none");
+        // A read is refused too if its shard has a write that is not durable.
+        Assert.Contains(Enumerable.Range(0, 20), i => client.Call("GET", $"key:{i}").Text?.Length == 5000);
     }
 
     [Fact]
