@@ -55,11 +55,11 @@ internal sealed class ScriptCache
         error = "";
         if (!TryGet(source, out Script? script))
         {
-            if (_engine.LacksRoom() || keep && _engine.IsMemoryShort) error = Errors.AllocationFailed;
+            if (_engine.LacksRoom() || keep && _engine.Server.Shards.Budget.IsShort) error = Errors.AllocationFailed;
             else script = Compile(source, out error);
             if (script is null) return null;
             Publish(script, keep);
-            int most = _engine.IsMemoryShort ? Limits.PassingScriptsInLittleMemory : Limits.PassingScripts;
+            int most = _engine.Server.Shards.Budget.IsShort ? Limits.PassingScriptsInLittleMemory : Limits.PassingScripts;
             while (_passing.Count > most) EvictOldest();
             _engine.CountKept();
         }

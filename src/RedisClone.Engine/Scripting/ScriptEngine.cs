@@ -51,9 +51,6 @@ internal sealed class ScriptEngine
     /// <summary>The bytes that all interpreters use.</summary>
     public long AllocatedBytes => Main.State.AllocatedBytes + _pool.AllocatedBytes + Volatile.Read(ref _takenMemory);
 
-    /// <summary>Whether little of a heap with a limit is left.</summary>
-    public bool IsMemoryShort => Server.Shards.Budget.LimitsClients && Server.Shards.Budget.IsShortFor(0);
-
     /// <summary>
     /// Whether scripts and libraries keep as much of a heap with a limit as they may. Scripts that came with EVAL give way first. The caller
     /// holds all shards.

@@ -11,8 +11,7 @@ internal sealed class HttpPlaces(int places)
     private readonly Lock _gate = new();
 
     /// <summary>The connections without a request begin with the one that has waited longest.</summary>
-    private readonly LinkedList<Place> _waiting = new();
-    private int _answering;
+    private readonly LinkedList<Place> _waiting = new(), _answering = new();
 
     public ConnectionDelegate Limit(ConnectionDelegate next) => async connection =>
     {
@@ -29,7 +28,7 @@ internal sealed class HttpPlaces(int places)
         }
         finally
         {
-            lock (_gate) Leave(place);
+            lock (_gate) place.Node.List?.Remove(place.Node);
         }
     };
 
@@ -38,11 +37,11 @@ internal sealed class HttpPlaces(int places)
         Place? former = null;
         lock (_gate)
         {
-            if (_waiting.Count + _answering >= places)
+            if (_waiting.Count + _answering.Count >= places)
             {
                 former = _waiting.First?.Value;
                 if (former is null) return false;
-                Leave(former);
+                _waiting.RemoveFirst();
             }
             _waiting.AddLast(place.Node);
         }
@@ -50,11 +49,15 @@ internal sealed class HttpPlaces(int places)
         return true;
     }
 
-    private void Leave(Place place)
+    /// <summary>Moves a place from one list to the other, unless the connection has lost it.</summary>
+    private void Move(Place place, LinkedList<Place> from, LinkedList<Place> to)
     {
-        if (place.Node.List is not null) _waiting.Remove(place.Node);
-        else if (place.IsAnswering) _answering--;
-        place.IsAnswering = false;
+        lock (_gate)
+        {
+            if (place.Node.List != from) return;
+            from.Remove(place.Node);
+            to.AddLast(place.Node);
+        }
     }
 
     /// <summary>A connection. It keeps its place while a request is answered.</summary>
@@ -70,31 +73,11 @@ internal sealed class HttpPlaces(int places)
 
         public ConnectionContext Connection { get; }
 
-        /// <summary>The entry in the list of waiting connections, if the connection waits.</summary>
+        /// <summary>The entry in one of the lists; in none if the connection has no place any more.</summary>
         public LinkedListNode<Place> Node { get; }
 
-        public bool IsAnswering { get; set; }
+        public void BeginAnswer() => _owner.Move(this, _owner._waiting, _owner._answering);
 
-        public void BeginAnswer()
-        {
-            lock (_owner._gate)
-            {
-                if (Node.List is null) return;
-                _owner._waiting.Remove(Node);
-                _owner._answering++;
-                IsAnswering = true;
-            }
-        }
-
-        public void EndAnswer()
-        {
-            lock (_owner._gate)
-            {
-                if (!IsAnswering) return;
-                IsAnswering = false;
-                _owner._answering--;
-                _owner._waiting.AddLast(Node);
-            }
-        }
+        public void EndAnswer() => _owner.Move(this, _owner._answering, _owner._waiting);
     }
 }

@@ -70,9 +70,8 @@ internal static class EventTrace
     /// </summary>
     private static string? SocketOf(int processId)
     {
-        const int startTime = 22 - 3;       // of the fields of proc(5) after the name of the program
-        string status = File.ReadAllText($"/proc/{processId}/stat");
-        string started = status[(status.LastIndexOf(')') + 2)..].Split(' ')[startTime];
+        const int startTime = 22;
+        string started = ProcStat.Fields(File.ReadAllText($"/proc/{processId}/stat"))[startTime - ProcStat.First];
         string path = Path.Combine(Path.GetTempPath(), $"dotnet-diagnostic-{processId}-{started}-socket");
         return File.Exists(path) ? path : null;
     }

@@ -46,9 +46,8 @@ internal static class ProcessParts
         if (stacks.Problem.Length > 0) text.Append(CultureInfo.InvariantCulture, $"No stacks: {stacks.Problem}\n");
         foreach (string task in Directory.EnumerateDirectories($"/proc/{processId}/task").Order(StringComparer.Ordinal))
         {
-            string stat = Read(task + "/stat").Trim();
             text.Append(CultureInfo.InvariantCulture, $"thread {Path.GetFileName(task)} {Read(task + "/comm").Trim()}\n");
-            string[] fields = stat[(stat.LastIndexOf(')') + 1)..].Split(' ', StringSplitOptions.RemoveEmptyEntries);
+            string[] fields = ProcStat.Fields(Read(task + "/stat").Trim());
             if (fields.Length > 12)
                 text.Append(CultureInfo.InvariantCulture, $"  state {fields[0]}, user {fields[11]} ticks, system {fields[12]} ticks\n");
             string systemCall = Read(task + "/syscall").Trim();

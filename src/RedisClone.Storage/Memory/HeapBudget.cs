@@ -77,6 +77,9 @@ public sealed class HeapBudget
     /// </summary>
     public bool IsShortFor(int bytes) => Left < (Limit >> ReserveShift) + bytes;
 
+    /// <summary>Whether little is left of a heap with a limit.</summary>
+    public bool IsShort => LimitsClients && IsShortFor(0);
+
     /// <summary>
     /// Less than a quarter is left beside these bytes, so what was deleted is freed faster than in the background.
     /// </summary>

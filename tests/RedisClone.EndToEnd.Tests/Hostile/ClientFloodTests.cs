@@ -89,7 +89,7 @@ public sealed class ClientFloodTests
         for (int i = 0; i < 2000; i++)
             if (TryOpen(server.Port, []) is { } client) held.Add(client);
         Assert.Equal("-ERR max number of clients reached\r\n", held[^1].ReadToClose());
-        Assert.True(int.Parse(ShellServer.Figure(first, "rejected_connections"), CultureInfo.InvariantCulture) > 0);
+        Assert.True(int.Parse(first.Figure("rejected_connections"), CultureInfo.InvariantCulture) > 0);
         foreach (RespClient client in held) client.Dispose();
         using (RespClient other = server.Connect()) other.Expect("+PONG", "PING");
         int exit = server.StopOrKill();

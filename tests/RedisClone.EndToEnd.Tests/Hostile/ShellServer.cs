@@ -81,11 +81,7 @@ internal sealed class ShellServer : IDisposable
         return _shell.ExitCode;
     }
 
-    public static int ProcessOf(RespClient client) => int.Parse(Figure(client, "process_id"));
-
-    public static string Figure(RespClient client, string name) =>
-        client.Call("INFO", "everything").Text!.Split("\r\n").First(line => line.StartsWith(name + ":",
-            StringComparison.Ordinal))[(name.Length + 1)..];
+    public static int ProcessOf(RespClient client) => int.Parse(client.Figure("process_id"));
 
     public void Dispose()
     {

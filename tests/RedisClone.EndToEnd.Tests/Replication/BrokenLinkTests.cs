@@ -36,7 +36,7 @@ public sealed class BrokenLinkTests(ITestOutputHelper output)
         IEnumerable<Template> templates = new RowTemplates(ours, redis).Independent.Where(template => template.Name != "BITFIELD" || primary == ours);
         var stream = new CommandStream(templates, random);
         foreach (string[] request in CommandStream.Preparation) client.Call(request);
-        client.Expect("+OK", "CONFIG", "SET", "maxmemory", $"{Field(client, "memory", "used_memory") + Room}");
+        client.Expect("+OK", "CONFIG", "SET", "maxmemory", $"{long.Parse(client.Figure("used_memory", "memory"), CultureInfo.InvariantCulture) + Room}");
         FollowingTests.Follow(replica, proxy.Port);
         int wanted = LongRun.Times(cuts, inLongRuns), pauses = 0;
         while (proxy.Cuts < wanted)
@@ -56,9 +56,9 @@ public sealed class BrokenLinkTests(ITestOutputHelper output)
             FollowingTests.AssertSame(primary, replica);
         }
         output.WriteLine($"{Seed.Note}, the primary is {primaryIs}, {disklessLoad}: {proxy.Cuts} cuts, {pauses} pauses, "
-            + $"{Field(client, "stats", "sync_full")} copies, {Field(client, "stats", "sync_partial_ok")} continued, "
-            + $"{Field(client, "stats", "evicted_keys")} evicted, {Field(client, "stats", "expired_keys")} expired, "
-            + $"{Field(client, "stats", "total_commands_processed")} commands");
+            + $"{client.Figure("sync_full", "stats")} copies, {client.Figure("sync_partial_ok", "stats")} continued, "
+            + $"{client.Figure("evicted_keys", "stats")} evicted, {client.Figure("expired_keys", "stats")} expired, "
+            + $"{client.Figure("total_commands_processed", "stats")} commands");
         ours.AssertWell();
     }
 
@@ -100,11 +100,5 @@ public sealed class BrokenLinkTests(ITestOutputHelper output)
             client.Call(random.Next(3) == 0 ? [.. set, "PX", $"{random.Next(1, 2000)}"] : set);
             Thread.Sleep(1);
         }
-    }
-
-    private static long Field(RespClient client, string section, string name)
-    {
-        string line = client.Call("INFO", section).Text!.Split("\r\n").First(line => line.StartsWith($"{name}:", StringComparison.Ordinal));
-        return long.Parse(line.AsSpan(name.Length + 1), CultureInfo.InvariantCulture);
     }
 }

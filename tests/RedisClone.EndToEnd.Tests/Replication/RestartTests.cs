@@ -97,14 +97,14 @@ public sealed class RestartTests : IDisposable
             FollowingTests.Load(primary, 0, rounds: 5);
             client.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "0");
             client.Expect("+OK", "SET", "expiring", "1", "PX", "300");
-            history = Field(client, "master_replid");
+            history = client.Figure("master_replid", "replication");
             End(primary, client, appendOnly);
         }
         Thread.Sleep(400);
         using (ServerProcess primary = ServerProcess.Ours(options))
         {
             using RespClient client = primary.Connect();
-            Assert.NotEqual(history, Field(client, "master_replid"));
+            Assert.NotEqual(history, client.Figure("master_replid", "replication"));
             FollowingTests.Load(primary, 1, rounds: 5);
             AssertSame(client, replica);
             string stats = client.Call("INFO", "stats").Text!;
@@ -168,13 +168,13 @@ public sealed class RestartTests : IDisposable
             FollowingTests.Follow(replica, primary);
             using RespClient client = primary.Connect();
             FollowingTests.Load(primary, 0, rounds: 5);
-            history = Field(client, "master_replid");
+            history = client.Figure("master_replid", "replication");
         }
         using (ServerProcess primary = ServerProcess.Ours(options))
         {
             using RespClient client = primary.Connect();
-            Assert.NotEqual(history, Field(client, "master_replid"));
-            Assert.Equal(new string('0', 40), Field(client, "master_replid2"));
+            Assert.NotEqual(history, client.Figure("master_replid", "replication"));
+            Assert.Equal(new string('0', 40), client.Figure("master_replid2", "replication"));
             FollowingTests.Until(() => client.Call("INFO", "stats").Text!.Contains("sync_full:1\r\n", StringComparison.Ordinal), "no full copy", primary);
             AssertSame(client, replica);
         }
@@ -218,9 +218,6 @@ public sealed class RestartTests : IDisposable
         client.Send("SHUTDOWN", appendOnly == "yes" ? "NOSAVE" : "SAVE");
         FollowingTests.Until(() => server.HasExited, "the server does not end", server);
     }
-
-    private static string Field(RespClient client, string name) =>
-        client.Call("INFO", "replication").Text!.Split("\r\n").First(line => line.StartsWith(name + ":", StringComparison.Ordinal))[(name.Length + 1)..];
 
     private static void AssertSame(RespClient client, ServerProcess other)
     {

@@ -51,6 +51,10 @@ internal sealed class RespClient : IDisposable
         Assert.True(actual == reply, $"{Requests.Show(arguments)}: {actual}, not {reply}");
     }
 
+    /// <summary>A figure of INFO.</summary>
+    public string Figure(string name, string section = "everything") =>
+        Call("INFO", section).Text!.Split("\r\n").First(line => line.StartsWith(name + ":", StringComparison.Ordinal))[(name.Length + 1)..];
+
     public void Send(params IReadOnlyList<string> arguments) => SendRaw(Requests.Encode(arguments));
 
     public void SendRaw(string text) => SendRaw(Encoding.Latin1.GetBytes(text));

@@ -10,37 +10,44 @@ public sealed class ScriptBudgetTests
 
     private readonly CommandHost _host = new();
     private readonly HeapBudget _budget = new(Heap, Room);
+    private readonly long _before;
 
-    public ScriptBudgetTests() => _host.Core.Shards.Restrict(_budget);
+    public ScriptBudgetTests()
+    {
+        _host.Core.Shards.Restrict(_budget);
+        _before = _budget.Left;
+    }
 
     [Fact]
     public void ScriptsAreRefusedWhenMemoryIsShort()
     {
-        long before = _budget.Left;
         FillWith(i => _host.Call("SCRIPT", "LOAD", $"return {i}"));
-        Assert.InRange(_budget.Left, 0, before / 2);
         // A script of EVAL replaces one that was used longer ago.
         Assert.Equal("1", _host.Call("EVAL", "return 1 -- once", "0"));
-        Assert.Equal("OK", _host.Call("SCRIPT", "FLUSH"));
-        Assert.InRange(_budget.Left, before / 2, before);
+        Flush("SCRIPT");
         Assert.DoesNotContain("OOM", _host.Call("SCRIPT", "LOAD", "return 'more'"), StringComparison.Ordinal);
     }
 
     [Fact]
     public void LibrariesAreRefusedWhenMemoryIsShort()
     {
-        long before = _budget.Left;
         FillWith(i => _host.Call("FUNCTION", "LOAD", $"#!lua name=l{i}\nredis.register_function('f{i}', function() return {i} end)"));
-        Assert.InRange(_budget.Left, 0, before / 2);
         Assert.Equal("7", _host.Call("FCALL", "f7", "0"));
-        Assert.Equal("OK", _host.Call("FUNCTION", "FLUSH"));
-        Assert.InRange(_budget.Left, before / 2, before);
+        Flush("FUNCTION");
     }
 
-    private static void FillWith(Func<int, string> call)
+    /// <summary>Repeats a call until it is refused.</summary>
+    private void FillWith(Func<int, string> call)
     {
-        for (int i = 0; i < Most; i++)
-            if (call(i).Contains("OOM", StringComparison.Ordinal)) return;
-        Assert.Fail("nothing was refused");
+        int calls = 0;
+        while (calls < Most && !call(calls).Contains("OOM", StringComparison.Ordinal)) calls++;
+        Assert.True(calls < Most, "nothing was refused");
+        Assert.InRange(_budget.Left, 0, _before / 2);
+    }
+
+    private void Flush(string command)
+    {
+        Assert.Equal("OK", _host.Call(command, "FLUSH"));
+        Assert.InRange(_budget.Left, _before / 2, _before);
     }
 }

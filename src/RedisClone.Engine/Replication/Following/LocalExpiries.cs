@@ -24,7 +24,7 @@ internal sealed class LocalExpiries(ServerCore server)
     /// </summary>
     public void Note(ref CommandContext c)
     {
-        if (server.Shards.Budget is { LimitsClients: true } budget && budget.IsShortFor(0)) return;
+        if (server.Shards.Budget.IsShort) return;
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         try
         {
