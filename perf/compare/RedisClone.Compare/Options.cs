@@ -11,7 +11,7 @@ internal sealed class Options
         perf/compare/run [options]
           --workloads a,b*    by name, pattern or group (core, memory, collections, streams, scripts, durable, recovery,
                               caches, transport, watched, links, values, floor, contention,
-                              memtier, all); default core
+                              replication, cluster, memtier, all); default core
           --contention        the same as --workloads contention
           --servers a,b       only these servers
           --rounds N          rounds under load, default 5      --seconds N     length of a round, default 4

@@ -27,6 +27,8 @@ internal abstract class Experiment(Bench bench, Workload workload)
         Procedure.Load => new LoadExperiment(bench, workload),
         Procedure.Fill => new FillExperiment(bench, workload),
         Procedure.SaveUnderLoad => new SaveExperiment(bench, workload),
+        Procedure.SyncUnderLoad => new SyncExperiment(bench, workload),
+        Procedure.Apply => new ApplyExperiment(bench, workload),
         Procedure.Restart => new RestartExperiment(bench, workload),
         Procedure.Cache => new CacheExperiment(bench, workload),
         _ => throw new ArgumentOutOfRangeException(nameof(workload)),
@@ -35,7 +37,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
     public void Run(IEnumerable<ServerKind> kinds) =>
         RunRounds([.. kinds.Where(kind =>
             (!workload.ForAllCores || kind.UsesAllCores) && (kind.OnlyGroup is null || kind.OnlyGroup == workload.Group) &&
-            (workload.Link == Link.Tcp || !kind.TcpOnly))]);
+            (workload.IsForAll || !kind.AloneOnly))]);
 
     protected abstract void RunRounds(IReadOnlyList<ServerKind> kinds);
 

@@ -52,6 +52,8 @@ internal sealed class LoadExperiment(Bench bench, Workload workload) : Experimen
         try
         {
             Fill(server);
+            for (int i = 0; i < Workload.Replicas; i++)
+                server.AddReplica(LoadCores, Workload).AwaitSynchronisation();
             WarmUp(server);
             return server;
         }

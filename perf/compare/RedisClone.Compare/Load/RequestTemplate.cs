@@ -17,7 +17,7 @@ internal readonly record struct Hole(int Offset, int Width, uint Range, uint Str
 /// <summary>
 /// A request that is encoded once from a line such as <c>SET key:{1000000} {*256}</c>. <c>{n}</c> is a random number below n,
 /// <c>{+n}</c> a counter below n, <c>{~n}</c> each number below n in a scattered order, and <c>{*n}</c> a value of n bytes.
-/// Numbers are padded with zeros to the width of n-1. An argument with blanks is in double quotes.
+/// Numbers are padded with zeros to the width of n-1. <c>{{</c> is a brace. An argument with blanks is in double quotes.
 /// </summary>
 internal sealed class RequestTemplate
 {
@@ -59,7 +59,10 @@ internal sealed class RequestTemplate
     {
         for (int at = 0; at < argument.Length; at++)
         {
-            int end = argument[at] == '{' ? argument.IndexOf('}', at) : -1;
+            bool isBrace = argument.AsSpan(at).StartsWith("{{");
+            if (isBrace)
+                at++;
+            int end = argument[at] == '{' && !isBrace ? argument.IndexOf('}', at) : -1;
             if (end < 0)
             {
                 body.Add((byte)argument[at]);

@@ -77,7 +77,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
     }
 
     private static string[] RowNames(Workload workload) =>
-        workload.Procedure == Procedure.SaveUnderLoad ? [workload.BeforeSave, workload.Name] : [workload.Name];
+        workload.HasRowBefore ? [workload.Before, workload.Name] : [workload.Name];
 
     private void WriteRow(TextWriter to, string workload, string server)
     {
@@ -155,6 +155,7 @@ internal sealed class MarkdownReport(Results results, IReadOnlyList<ServerKind> 
             Metric.Elapsed => "duration",
             Metric.Pause => "longest pause of the collector (ms)",
             Metric.HitRatio => "hit ratio",
+            Metric.Lag => "longest lag of the replica (ms)",
             _ => "bytes on disk per operation",
         };
         string reference = goal is { Server: null, Workload: null } ? "" : $" of {(goal.Server is null ? goal.Workload : goal.ReferenceOf(build))}";

@@ -28,6 +28,9 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
     /// <summary>The number of keys of a cache at the end.</summary>
     public long Keys { get; init; }
 
+    /// <summary>The longest time after which a replica had what its primary had, or null if there is no replica.</summary>
+    public TimeSpan? Lag { get; init; }
+
     public double CpuMicroseconds => PerOperation(Cpu.Total / 1e3);
 
     public double LoadCpuMicroseconds => PerOperation(Load.LoadCpu / 1e3);
@@ -49,6 +52,7 @@ internal sealed record Sample(string Workload, string Server, int Round, LoadRes
         Metric.DiskBytes => DiskPerOperation,
         Metric.Pause => Pause?.TotalMilliseconds ?? double.NaN,
         Metric.HitRatio => HitRatio ?? double.NaN,
+        Metric.Lag => Lag?.TotalMilliseconds ?? double.NaN,
         _ => throw new ArgumentOutOfRangeException(nameof(metric)),
     };
 

@@ -26,8 +26,8 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>The only group of workloads that includes this server; null if all groups do.</summary>
     public string? OnlyGroup { get; init; }
 
-    /// <summary>Whether the server is measured with TCP only.</summary>
-    public bool TcpOnly { get; init; }
+    /// <summary>Whether the server is measured alone and with TCP only.</summary>
+    public bool AloneOnly { get; init; }
 
     /// <summary>
     /// Returns this server, with each of its transports, its native executable, the floor, redis-server, and the servers whose paths are in the environment, in the order
@@ -55,7 +55,7 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         if (Setting("VALKEY_SERVER") is { } valkey)
             yield return new ServerKind(Valkey, valkey, RedisArguments);
         if (Setting("GARNET_SERVER") is { } garnet)
-            yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true, TcpOnly = true };
+            yield return new ServerKind(Garnet, garnet, GarnetArguments) { UsesAllCores = true, AloneOnly = true };
     }
 
     /// <summary>Returns the version that the executable prints.</summary>
@@ -69,14 +69,20 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         return match.Success ? match.Groups[1].Value : text.Split('\n')[0].Trim();
     }
 
-    /// <summary>Turns off snapshots and rewrites of the journal, because they would affect the rounds of the servers differently.</summary>
+    /// <summary>
+    /// Turns off snapshots, rewrites of the journal and the pause before a full synchronisation, because they would affect the rounds
+    /// of the servers differently.
+    /// </summary>
     private static IEnumerable<string> RedisArguments(ServerSetup setup) =>
     [
         "--port", setup.Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", setup.Directory,
-        "--save", "", "--auto-aof-rewrite-percentage", "0",
+        "--save", "", "--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0",
         "--appendonly", setup.Durability == Durability.None ? "no" : "yes",
         "--appendfsync", setup.Durability == Durability.Always ? "always" : "everysec",
         .. LinkArguments(setup),
+        .. setup.ClusterPort > 0
+            ? ["--cluster-enabled", "yes", "--cluster-port", setup.ClusterPort.ToString(CultureInfo.InvariantCulture)]
+            : (string[])[],
     ];
 
     private static IEnumerable<string> LinkArguments(ServerSetup setup)

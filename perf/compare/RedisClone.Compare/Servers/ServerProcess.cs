@@ -9,7 +9,7 @@ namespace RedisClone.Compare.Servers;
 
 /// <summary>
 /// A server for a workload, with its own cores, port and directory, and its figures: processor time, resident memory, bytes on disk.
-/// Dispose ends the server and deletes its directory.
+/// Dispose ends the server and its replicas, and deletes their directories.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {
@@ -17,6 +17,7 @@ internal sealed class ServerProcess : IDisposable
 
     private readonly Process _process;
     private readonly Queue<string> _lastLines = new();
+    private readonly List<ServerProcess> _replicas = [];
     private bool _stopped;
 
     private ServerProcess(ServerKind kind, ServerSetup setup)
@@ -55,10 +56,14 @@ internal sealed class ServerProcess : IDisposable
             try
             {
                 bool isWatched = workload.IsWatched && kind.Name is (ServerKind.Ours or ServerKind.Native);
-                return Start(kind, new ServerSetup(FreePort(), directory, cores, workload.Durability)
+                ServerProcess server = Start(kind, new ServerSetup(FreePort(), directory, cores, workload.Durability)
                 {
                     Link = workload.Link, TlsPort = FreePort(), HttpPort = isWatched ? FreePort() : 0,
+                    ClusterPort = workload.InCluster ? FreePort() : 0,
                 });
+                if (workload.InCluster)
+                    server.OwnAllSlots();
+                return server;
             }
             catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
             {
@@ -94,6 +99,49 @@ internal sealed class ServerProcess : IDisposable
         return server;
     }
 
+    /// <summary>Starts a replica of this server, without waiting for its data. This server disposes it.</summary>
+    public ServerProcess AddReplica(IReadOnlyList<int> cores, Workload workload)
+    {
+        ServerProcess replica = Start(Kind, Path.GetDirectoryName(Setup.Directory)!, cores, workload);
+        _replicas.Add(replica);
+        replica.Follow(this);
+        return replica;
+    }
+
+    /// <summary>Makes this server a replica, without waiting for the data of its primary.</summary>
+    public void Follow(ServerProcess primary)
+    {
+        using var client = new RespClient(Setup.Port);
+        if (client.Ask("REPLICAOF", "127.0.0.1", primary.Setup.Port.ToString(CultureInfo.InvariantCulture)) is var answer && answer != "+OK")
+            throw new LoadException($"REPLICAOF: {answer}");
+    }
+
+    /// <summary>Waits until this replica has the data of its primary.</summary>
+    public void AwaitSynchronisation()
+    {
+        using var client = new RespClient(Setup.Port);
+        Await("master_link_status:up", () => client.Ask("INFO", "replication"));
+    }
+
+    /// <summary>Makes this server a cluster of one node.</summary>
+    private void OwnAllSlots()
+    {
+        using var client = new RespClient(Setup.Port);
+        client.Ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+        Await("cluster_state:ok", () => client.Ask("CLUSTER", "INFO"));
+    }
+
+    private void Await(string state, Func<string> ask)
+    {
+        long started = Stopwatch.GetTimestamp();
+        while (!ask().Contains(state, StringComparison.Ordinal))
+        {
+            if (Stopwatch.GetElapsedTime(started) > s_patience)
+                throw new LoadException($"{Kind.Name}: no {state}:\n{LastLines()}");
+            Thread.Sleep(10);
+        }
+    }
+
     public CpuTime Cpu() => ProcFs.Cpu(_process.Id);
 
     public long ResidentBytes() => ProcFs.ResidentBytes(_process.Id);
@@ -123,6 +171,8 @@ internal sealed class ServerProcess : IDisposable
 
     public void Dispose()
     {
+        foreach (ServerProcess replica in _replicas)
+            replica.Dispose();
         Stop();
         if (Directory.Exists(Setup.Directory))
             Directory.Delete(Setup.Directory, recursive: true);

@@ -34,6 +34,9 @@ internal sealed record ServerSetup(int Port, string Directory, IReadOnlyList<int
     /// <summary>The port of the studio and the metrics; 0 if no figures are read.</summary>
     public int HttpPort { get; init; }
 
+    /// <summary>The port of the cluster bus; 0 if the server is not a node of a cluster.</summary>
+    public int ClusterPort { get; init; }
+
     public string Socket => Path.Combine(Directory, "socket");
 
     /// <summary>The endpoint of a load without TLS.</summary>

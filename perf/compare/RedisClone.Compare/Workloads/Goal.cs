@@ -13,6 +13,7 @@ internal enum Metric
     DiskBytes,
     Pause,
     HitRatio,
+    Lag,
 }
 
 /// <summary>

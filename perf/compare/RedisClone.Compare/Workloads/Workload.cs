@@ -17,6 +17,8 @@ internal enum Procedure
     Load,
     Fill,
     SaveUnderLoad,
+    SyncUnderLoad,
+    Apply,
     Restart,
     Cache,
 }
@@ -29,8 +31,10 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 {
     public Procedure Procedure { get; init; } = Load is null ? Procedure.Fill : Procedure.Load;
 
-    /// <summary>The name of the row with the figures of the load before the save.</summary>
-    public string BeforeSave => $"{Name}-before";
+    /// <summary>The name of the row with the figures of the load before a save or a synchronisation.</summary>
+    public string Before => $"{Name}-before";
+
+    public bool HasRowBefore => Procedure is Procedure.SaveUnderLoad or Procedure.SyncUnderLoad;
 
     public Cache? Cache { get; init; }
 
@@ -45,6 +49,15 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 
     /// <summary>Excludes the servers that would not use more than one core.</summary>
     public bool ForAllCores { get; init; }
+
+    /// <summary>Whether the server is a cluster of one node, which has all slots.</summary>
+    public bool InCluster { get; init; }
+
+    /// <summary>The number of replicas that the server has under load. They share the cores of the load.</summary>
+    public int Replicas { get; init; }
+
+    /// <summary>Whether a server that is measured alone and with TCP only can take part.</summary>
+    public bool IsForAll => Link == Link.Tcp && !InCluster && Replicas == 0 && Procedure is not (Procedure.SyncUnderLoad or Procedure.Apply);
 
     /// <summary>Whether memtier_benchmark sends the load instead of the load generator.</summary>
     public bool ByMemtier { get; init; }

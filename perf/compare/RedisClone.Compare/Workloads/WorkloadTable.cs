@@ -28,6 +28,7 @@ internal static class WorkloadTable
     [
         .. Core(), .. Floor(), .. Links(), .. Values(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(),
         .. Recovery(), .. Caches(), .. Transports(), .. Watched(), .. Contention(),
+        .. Replication(), .. Cluster(),
     ];
 
     private static IEnumerable<Workload> Core()
@@ -323,6 +324,60 @@ internal static class WorkloadTable
             IsWatched = true,
             Goals = [Most(Metric.Cpu, 1.03, Unwatched)],
         };
+
+    /// <summary>The cost of replicas for a primary, a full synchronisation, and the cost of the stream for a replica.</summary>
+    private static IEnumerable<Workload> Replication()
+    {
+        (int Replicas, double Most)[] rows = [(0, 1.0), (1, 1.2), (3, 1.3)];
+        foreach ((int replicas, double most) in rows)
+        {
+            yield return new($"replicas-{replicas}-p30", "replication", [s_millionKeys], new(s_set, 50, 30))
+            {
+                Replicas = replicas,
+                Goals = replicas == 0 ? [] : [Most(Metric.Cpu, most, workload: "replicas-0-p30")],
+            };
+        }
+        yield return new("apply-p30", "replication", [s_millionKeys], new(s_set, 50, 30) { RatePerSecond = 150_000 })
+        {
+            Procedure = Procedure.Apply,
+            Goals = [Most(Metric.Cpu, 0.7, Redis), Most(Metric.Lag, 100)],
+        };
+        const string sync = "sync-5m-keys";
+        yield return new(sync, "replication", [s_fiveMillionKeys], s_fiveMillionSetGet with { RatePerSecond = 100_000 })
+        {
+            Procedure = Procedure.SyncUnderLoad,
+            Goals =
+            [
+                Most(Metric.Elapsed, 0.6, Redis), Most(Metric.Resident, 1.05, workload: $"{sync}-before"),
+                Least(Metric.Throughput, 0.85, workload: $"{sync}-before"),
+            ],
+        };
+    }
+
+    /// <summary>A cluster of one node, beside the same server without it. The keys of a request have one hash tag.</summary>
+    private static IEnumerable<Workload> Cluster()
+    {
+        Fill keys = new("SET key:00000{+5000000} {*16}", 5_000_000);
+        yield return new("alone-p30", "cluster", [keys], new([new("SET key:00000{5000000} {*16}"), new("GET key:00000{5000000}", 10)], 50, 30));
+        yield return new("node-p30", "cluster", [keys], new([new("SET key:00000{5000000} {*16}"), new("GET key:00000{5000000}", 10)], 50, 30))
+        {
+            InCluster = true,
+            // Eight bytes for each key are 13 % of what the data take.
+            Goals = [Most(Metric.Cpu, 1.05, workload: "alone-p30"), Most(Metric.Resident, 1.13, workload: "alone-p30")],
+        };
+        string[] tagged = [.. Enumerable.Range(0, 10).Select(i => $"{{{{{{+100000}}}}:{i}")];
+        Fill pairs = new($"MSET {string.Join(' ', tagged.Select(key => key + " {*32}"))}", 100_000);
+        yield return Tagged("node-mget-10", 1, new Share($"MGET {string.Join(' ', tagged)}"));
+        yield return Tagged("node-mset-10", 1, new Share(pairs.Request));
+        yield return Tagged("node-multi-10", 12, [new("MULTI"), .. tagged.Select(key => new Share($"SET {key} {{*32}}")), new("EXEC")]);
+
+        Workload Tagged(string name, int requests, params IReadOnlyList<Share> mix) =>
+            new(name, "cluster", [pairs], new(mix, 50, 12) { RequestsPerOperation = requests })
+            {
+                InCluster = true,
+                Goals = [Most(Metric.Cpu, 0.7, Redis)],
+            };
+    }
 
     /// <summary>
     /// The same load on 1, 2, 4 ... cores, which shows the cost of sharing for each operation. With all cores, the load and the
