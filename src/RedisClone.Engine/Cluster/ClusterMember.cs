@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using System.Runtime.CompilerServices;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Cluster.Bus;
@@ -8,6 +9,7 @@ using RedisClone.Engine.Cluster.Health;
 using RedisClone.Engine.Cluster.Redirects;
 using RedisClone.Engine.Cluster.SlotMigration;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Commands;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Pubsub;
 using RedisClone.Engine.Shards;
@@ -66,6 +68,11 @@ internal sealed class ClusterMember : IDisposable
 
     /// <summary>Whether no write runs, because slots are about to change their owner. A write that was admitted before waits.</summary>
     public bool HoldsWrites => ManualFailover.HoldsWrites || Migrations.HoldsWrites;
+
+    /// <summary>Whether a command runs here without a further look, as most do. The caller holds the shard of its key.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public bool Serves(in CommandContext c) =>
+        c.Row.HasSingleKey && Served.Contains(KeySlot.OfHash(c.HashOf(c.Row.FirstKey))) && !HoldsWrites;
 
     public FailureReports Failures { get; }
 

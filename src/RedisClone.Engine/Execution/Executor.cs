@@ -51,7 +51,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
-            if (server.Cluster is not null && TryRedirect(ref c) is { } redirected) return redirected;
+            if (server.Cluster is { } cluster && !cluster.Serves(in c) && TryRedirect(ref c, cluster) is { } redirected) return redirected;
             // The server may have become a replica after the command was admitted.
             if (server.Role.IsReadOnly && (c.Flags & CommandFlags.Write) != 0 && !RefuseInPlace(c.Session, c.Row, Errors.ReadOnlyReplica, c.Lane))
                 return Outcome.Done;
@@ -91,9 +91,8 @@ internal sealed class Executor(ServerCore server)
     /// In a cluster, answers a command on keys that another node serves, and lets a write wait while a manual failover or a slot migration
     /// holds writes. Returns null if the command runs here now.
     /// </summary>
-    private Outcome? TryRedirect(ref CommandContext c)
+    private Outcome? TryRedirect(ref CommandContext c, ClusterMember cluster)
     {
-        ClusterMember cluster = server.Cluster!;
         if (cluster.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
         if (cluster.Redirection.Refuse(ref c) is not { } redirection) return null;
         // The reply to a redirected EXEC is the redirection.

@@ -1,4 +1,7 @@
+using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
+using System.Runtime.Intrinsics;
+using System.Runtime.Intrinsics.X86;
 
 namespace RedisClone.Storage.Memory;
 
@@ -22,8 +25,11 @@ public static class KeySlot
 
     private const ushort Polynomial = 0x1021;
 
-    /// <summary>Table k has the remainders of one byte followed by k zero bytes, so that four bytes take one step.</summary>
-    private static readonly ushort[] Table0 = First(), Table1 = Next(Table0), Table2 = Next(Table1), Table3 = Next(Table2);
+    /// <summary>The quotient of x^80 and the polynomial, without its highest bit.</summary>
+    private const ulong Quotient = 0x11303471A041B343;
+
+    /// <summary>The remainders of one byte, for processors without a product of polynomials.</summary>
+    private static readonly ushort[] s_table = MakeTable();
 
     public static int Of(ReadOnlySpan<byte> key)
     {
@@ -55,13 +61,33 @@ public static class KeySlot
         return length > 0 && open + 1 + length < star ? Of(pattern) : -1;
     }
 
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int Crc16(ReadOnlySpan<byte> bytes)
     {
+        if (!Pclmulqdq.IsSupported || bytes.Length < sizeof(ulong)) return Crc16ByTable(bytes);
+        // Zeros in front of the key do not change the remainder, so the first step takes what is more than whole words.
+        int first = bytes.Length % sizeof(ulong);
+        ulong crc = first == 0 ? 0 : Remainder(BinaryPrimitives.ReadUInt64BigEndian(bytes) >> 8 * (sizeof(ulong) - first));
+        for (bytes = bytes[first..]; bytes.Length >= sizeof(ulong); bytes = bytes[sizeof(ulong)..])
+            crc = Remainder(BinaryPrimitives.ReadUInt64BigEndian(bytes) ^ crc << 48);
+        return (int)crc;
+    }
+
+    /// <summary>
+    /// The remainder of a word followed by 16 zero bits (Barrett reduction). The upper half of the product of the word and the constant is
+    /// the quotient; the lowest 16 bits of the product of quotient and polynomial are the remainder.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static ulong Remainder(ulong word)
+    {
+        Vector128<ulong> product = Pclmulqdq.CarrylessMultiply(Vector128.CreateScalar(word), Vector128.CreateScalar(Quotient), 0);
+        Vector128<ulong> quotient = Vector128.CreateScalar(word ^ product.GetElement(1));
+        return (ushort)Pclmulqdq.CarrylessMultiply(quotient, Vector128.CreateScalar((ulong)Polynomial), 0).ToScalar();
+    }
+
+    private static int Crc16ByTable(ReadOnlySpan<byte> bytes)
+    {
         int crc = 0;
-        for (; bytes.Length >= 4; bytes = bytes[4..])
-            crc = Table3[bytes[0] ^ crc >> 8] ^ Table2[bytes[1] ^ crc & 0xFF] ^ Table1[bytes[2]] ^ Table0[bytes[3]];
-        foreach (byte next in bytes) crc = (crc << 8 & 0xFF00) ^ Table0[next ^ crc >> 8];
+        foreach (byte next in bytes) crc = (crc << 8 & 0xFF00) ^ s_table[next ^ crc >> 8];
         return crc;
     }
 
@@ -69,7 +95,7 @@ public static class KeySlot
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int Exchange(int slot) => slot >> HalfBits | slot << HalfBits & (Count - 1);
 
-    private static ushort[] First()
+    private static ushort[] MakeTable()
     {
         ushort[] table = new ushort[256];
         for (int i = 0; i < table.Length; i++)
@@ -80,7 +106,4 @@ public static class KeySlot
         }
         return table;
     }
-
-    private static ushort[] Next(ushort[] table) =>
-        Array.ConvertAll(table, crc => (ushort)(crc << 8 ^ Table0[crc >> 8]));
 }

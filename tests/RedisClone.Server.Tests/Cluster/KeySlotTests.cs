@@ -24,13 +24,13 @@ public sealed class KeySlotTests
     }
 
     [Fact]
-    public void FourBytesAtATimeGiveTheSameAsOneBit()
+    public void WordsGiveTheSameAsBits()
     {
         var random = new Random(1);
         for (int length = 0; length < 200; length++)
         {
-            string key = new([.. Enumerable.Range(0, length).Select(_ => (char)random.Next('a', 'z'))]);
-            Assert.Equal(Slow(key), KeySlot.Of(Encoding.ASCII.GetBytes(key)));
+            string key = new([.. Enumerable.Range(0, length).Select(_ => (char)random.Next(0, 256)).Where(c => c != '{')]);
+            Assert.Equal(Slow(key), KeySlot.Of(Encoding.Latin1.GetBytes(key)));
         }
     }
 
