@@ -266,8 +266,23 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         lock (_gate)
         {
             long start = BacklogStart;
-            while (_first != _last && _firstOffset + _first.Length <= start) (_firstOffset, _first) = (_firstOffset + _first.Length, _first.Next!);
+            while (_first != _last && _firstOffset + _first.Length <= start)
+            {
+                StreamPiece trimmed = _first;
+                (_firstOffset, _first) = (_firstOffset + trimmed.Length, trimmed.Next!);
+                if (_spare is null && AllArePast(_firstOffset)) (trimmed.Next, trimmed.Length, _spare) = (null, 0, trimmed);
+            }
         }
+    }
+
+    /// <summary>
+    /// Whether no follower refers to a piece that ends at this offset. A follower that has read exactly to the end may refer to it.
+    /// </summary>
+    private bool AllArePast(long offset)
+    {
+        foreach (Replica follower in _followers)
+            if (follower.SentOffset <= offset) return false;
+        return true;
     }
 
     private void WakeFollowers()

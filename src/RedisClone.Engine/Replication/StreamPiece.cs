@@ -2,7 +2,7 @@ namespace RedisClone.Engine.Replication;
 
 /// <summary>
 /// A piece of a stream or of a snapshot. Each reader references the piece that it has reached, and the stream the first piece of its
-/// backlog. The garbage collector frees a piece that all of them have passed.
+/// backlog. The stream uses one piece that all of them have passed again; the garbage collector frees the others.
 /// </summary>
 internal sealed class StreamPiece
 {

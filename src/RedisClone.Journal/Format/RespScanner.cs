@@ -1,4 +1,6 @@
 using System.Buffers.Binary;
+using System.Numerics;
+using System.Runtime.CompilerServices;
 using System.Text;
 
 namespace RedisClone.Journal.Format;
@@ -32,6 +34,9 @@ internal enum StreamCommand
 internal static class RespScanner
 {
     private const int OneDigit = 4;
+
+    /// <summary>The longest number that is read with one word: the prefix and the line ending take three bytes of it.</summary>
+    private const int MostDigits = 5;
 
     /// <summary>The length of an empty word: its length and two line ends.</summary>
     private const int ShortestWord = 6;
@@ -93,21 +98,41 @@ internal static class RespScanner
     private static int DatabaseNumber(ReadOnlySpan<byte> value) =>
         System.Buffers.Text.Utf8Parser.TryParse(value, out int number, out int used) && used == value.Length ? number : -1;
 
+    /// <summary>Reads a prefix, a number and a line ending. Most are in the first word, so that one read shows all of it.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static Scan Number(ReadOnlySpan<byte> bytes, ref int at, byte prefix, out long value)
     {
+        if (bytes.Length - at < sizeof(ulong)) return NumberByByte(bytes, ref at, prefix, out value);
+        ulong line = BinaryPrimitives.ReadUInt64LittleEndian(bytes[at..]);
+        uint only = (uint)(line >> 8 & 0xFF) - '0';
+        if ((line & 0xFFFF00FF) != (0x0A0D0000u | prefix) || only > 9)
+            return TryShort(line, prefix, ref at, out value) ? Scan.Complete : NumberByByte(bytes, ref at, prefix, out value);
+        value = only;
+        at += OneDigit;
+        return Scan.Complete;
+    }
+
+    /// <summary>Reads the prefix, a number of up to <see cref="MostDigits"/> digits and the line ending, if the word holds all of them.</summary>
+    private static bool TryShort(ulong line, byte prefix, ref int at, out long value)
+    {
+        // Each digit becomes 0 to 9. The sum sets the highest bit of the first byte that is none, and of no byte before it.
+        ulong digits = line >> 8 ^ 0x30303030303030;
+        ulong others = (digits + 0x76767676767676 | digits) & 0x80808080808080;
+        int count = BitOperations.TrailingZeroCount(others) / 8;
         value = 0;
-        if (bytes.Length - at >= OneDigit)
-        {
-            // Fast path: one comparison matches the prefix, a single digit and the line ending.
-            uint line = BinaryPrimitives.ReadUInt32LittleEndian(bytes[at..]);
-            uint only = (line >> 8 & 0xFF) - '0';
-            if ((line & 0xFFFF00FF) == (0x0A0D0000u | prefix) && only <= 9)
-            {
-                value = only;
-                at += OneDigit;
-                return Scan.Complete;
-            }
-        }
+        if ((byte)line != prefix || count is 0 or > MostDigits || (ushort)(line >> 8 * (count + 1)) != 0x0A0D) return false;
+        // The digits move to the highest bytes, so zeros precede them. Then neighbours are added up: digits, pairs, groups of four.
+        digits <<= 8 * (sizeof(ulong) - count);
+        digits = digits * 10 + (digits >> 8);
+        digits = (digits & 0xFF000000FF) * 0xF424000000064 + (digits >> 16 & 0xFF000000FF) * 0x271000000001;
+        value = (long)(digits >> 32);
+        at += count + 3;
+        return true;
+    }
+
+    private static Scan NumberByByte(ReadOnlySpan<byte> bytes, ref int at, byte prefix, out long value)
+    {
+        value = 0;
         if (at == bytes.Length) return Scan.Incomplete;
         if (bytes[at] != prefix) return Scan.Malformed;
         int digit = at + 1;

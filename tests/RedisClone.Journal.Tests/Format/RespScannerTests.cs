@@ -83,4 +83,40 @@ public sealed class RespScannerTests
     [InlineData("\0\0\0\0")]
     public void OtherInputIsMalformed(string text) =>
         Assert.Equal(Scan.Malformed, new UnitScanner().Next(System.Text.Encoding.Latin1.GetBytes(text), 0).Scan);
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(9)]
+    [InlineData(10)]
+    [InlineData(99)]
+    [InlineData(100)]
+    [InlineData(9_999)]
+    [InlineData(12_345)]
+    [InlineData(99_999)]
+    [InlineData(100_000)]
+    [InlineData(1_234_567)]
+    public void AWordMayHaveAnyLength(int length)
+    {
+        byte[] command = [.. Units.Command("SET", "key", new string('v', length)), .. Units.Command("PING")];
+        var step = new UnitScanner().Next(command, 0);
+        Assert.Equal((Scan.Complete, command.Length - Units.Command("PING").Length), (step.Scan, step.Length));
+    }
+
+    /// <summary>A number may have zeros in front, as before. Each byte of its line is checked.</summary>
+    [Fact]
+    public void AByteInANumberMustBeADigit()
+    {
+        byte[] right = "*1\r\n$0012\r\nabcdefghijkl\r\n"u8.ToArray();
+        Assert.Equal(Scan.Complete, new UnitScanner().Next(right, 0).Scan);
+        for (int at = "*1\r\n"u8.Length; at < "*1\r\n$0012\r\n"u8.Length; at++)
+        {
+            for (int value = 0; value < 256; value++)
+            {
+                byte[] wrong = [.. right];
+                wrong[at] = (byte)value;
+                bool isDigit = value is >= '0' and <= '9' && right[at] is >= (byte)'0' and <= (byte)'9';
+                if (value != right[at] && !isDigit) Assert.Equal(Scan.Malformed, new UnitScanner().Next(wrong, 0).Scan);
+            }
+        }
+    }
 }

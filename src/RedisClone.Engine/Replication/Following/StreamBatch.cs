@@ -16,12 +16,15 @@ namespace RedisClone.Engine.Replication.Following;
 internal sealed class StreamBatch(ServerCore server, IStreamOwner? owner = null)
 {
     /// <summary>About the size that fits into a second-level cache together with the data.</summary>
-    private const int UsualBytes = 64 * 1024, MostCommands = 256;
+    private const int UsualBytes = 64 * 1024, MostCommands = 256, MostLastName = 16;
 
     private readonly UnitStream _stream = new();
     private readonly List<Unit> _units = [];
     private readonly List<int> _databases = [];
+    private readonly byte[] _lastName = new byte[MostLastName];
     private Prepared[] _prepared = new Prepared[MostCommands];
+    private CommandRow? _lastRow;       // of the last name, if the row has no subcommands
+    private int _lastLength;
     private int _scanned;               // bytes of an incomplete unit that have been scanned in vain
     private long _needed;
 
@@ -123,13 +126,13 @@ internal sealed class StreamBatch(ServerCore server, IStreamOwner? owner = null)
         {
             JournalCommand command = unit[i];
             if ((uint)command.Database >= (uint)server.Config.Databases) return $"the master uses the database {command.Database}";
-            if (Ascii.EqualsIgnoreCase(command[0], "REPLCONF"u8))
+            bool isLast = _lastRow is not null && command[0].SequenceEqual(_lastName.AsSpan(0, _lastLength));
+            if (!isLast && Ascii.EqualsIgnoreCase(command[0], "REPLCONF"u8))
             {
                 WantsOffset |= command.Words.Length > 1 && Ascii.EqualsIgnoreCase(command[1], "GETACK"u8);
                 continue;
             }
-            CommandRow? row = server.Commands.FindEffect(command[0]);
-            if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
+            CommandRow? row = isLast ? _lastRow : Find(command);
             if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
                 return $"the master sent a command that this server does not know: '{Encoding.Latin1.GetString(command[0])}'";
             Add(command, row, buffer, start + command.Offset);
@@ -137,6 +140,17 @@ internal sealed class StreamBatch(ServerCore server, IStreamOwner? owner = null)
         }
         _units.Add(new Unit(first, Requests.Count - first, unit.Bytes.Length, Database));
         return null;
+    }
+
+    /// <summary>Finds the row of a command. Most streams repeat a few commands, so the last name is remembered.</summary>
+    private CommandRow? Find(in JournalCommand command)
+    {
+        ReadOnlySpan<byte> name = command[0];
+        CommandRow? row = server.Commands.FindEffect(name);
+        if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) return CommandTable.FindSubcommand(row, command[1]) ?? row;
+        if (row is null || !name.TryCopyTo(_lastName)) return row;
+        (_lastRow, _lastLength) = (row, name.Length);
+        return row;
     }
 
     private void Add(in JournalCommand command, CommandRow row, byte[] buffer, int start)

@@ -79,7 +79,9 @@ internal sealed class StreamRun
         for (int i = unit.First; i < unit.First + unit.Count; i++)
         {
             Client.Session.Database = batch.DatabaseOf(i);
-            CommandContext context = ContextOf(batch, i, lane, now, _server.Shards.All);
+            ref readonly Prepared prepared = ref batch.Prepared[i];
+            var context = new CommandContext(
+                Client.Session, prepared.Row!, batch.Requests[i], prepared.Hash, lane, _server.Shards.All, now, cannotMove: true);
             if (snapshot.MustWait(ref context)) return true;
         }
         return false;
@@ -105,7 +107,7 @@ internal sealed class StreamRun
                 session.CommandsProcessed++;
                 session.LastCommand = row;
                 if (_server.Monitors.Any) _server.Monitors.Show(session, session.PeerName, row, request);
-                CommandContext context = ContextOf(batch, i, lane, now, held);
+                var context = new CommandContext(session, row, request, batch.Prepared[i].Hash, lane, held, now, cannotMove: true);
                 _server.Executor.RunPart(ref context, ref started);
                 Check(row);
             }
@@ -120,9 +122,6 @@ internal sealed class StreamRun
         session.NetInput += unit.Bytes;
         lane.NetInput += unit.Bytes;
     }
-
-    private CommandContext ContextOf(StreamBatch batch, int command, Lane lane, long now, in ShardSet held) =>
-        new(Client.Session, batch.Prepared[command].Row!, batch.Requests[command], batch.Prepared[command].Hash, lane, held, now, cannotMove: true);
 
     /// <summary>
     /// Discards the reply. An error means that the data differs from the primary's, which did not get this error. As in Redis, it
