@@ -1,6 +1,7 @@
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Failures;
@@ -188,7 +189,9 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     {
         _reserve.Refill();
         NoteReserve();
-        _isHeapFull = HeapBudget.OfProcess.IsHeapFull();
+        bool isFull = HeapBudget.OfProcess.IsHeapFull(out bool isOutdated);
+        if (isOutdated && HeapRelief.TryRelieve()) isFull = HeapBudget.OfProcess.IsHeapFull(out _);
+        _isHeapFull = isFull;
         server.ClientMemory.Tend(IsShortOfMemory);
         long now = _clock();
         if (_commandNotices.TryTakeLeftOut(now, out long commands))

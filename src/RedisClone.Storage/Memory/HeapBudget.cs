@@ -21,23 +21,27 @@ public sealed class HeapBudget
     private const int LeastClientShift = 4;
     private const long MostOfLeast = 64 << 20;
 
+    private readonly long _heap;
     private readonly long _room;             // of arenas and clients together
     private readonly long _mostOfClients;
     private readonly long _leastOfClients;
     private long _taken;
     private long _clients;
     private int _loads;
+    private long _lastCollection;
+    private long _takenThen;                 // by arenas and clients, when that collection was seen first
 
     /// <summary>A budget of arenas only. The memory of clients is not limited.</summary>
     /// <param name="limit">The bytes that arenas may take.</param>
-    public HeapBudget(long limit) => (_room, _mostOfClients) = (limit, long.MaxValue);
+    public HeapBudget(long limit) =>
+        (_heap, _room, _mostOfClients) = (Math.Max(limit, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes), limit, long.MaxValue);
 
     /// <summary>A budget for a heap with a hard limit.</summary>
     /// <param name="heap">The limit of the heap.</param>
     /// <param name="room">The bytes that arenas and clients may take together.</param>
     public HeapBudget(long heap, long room)
     {
-        _room = room;
+        (_heap, _room) = (heap, room);
         _mostOfClients = heap >> ClientShift;
         _leastOfClients = Math.Min(heap >> LeastClientShift, MostOfLeast);
     }
@@ -87,13 +91,21 @@ public sealed class HeapBudget
 
     /// <summary>
     /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. A
-    /// collector that has not run since saw no need.
+    /// collector that has not run since saw no need. One thread at a time asks.
     /// </summary>
-    public bool IsHeapFull()
+    /// <param name="isOutdated">
+    /// Whether a sixteenth of the heap was given back since. The collector may not see that for a long time: while the heap counts as
+    /// full, commands are refused, and so nothing is allocated.
+    /// </param>
+    public bool IsHeapFull(out bool isOutdated)
     {
         GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
+        long taken = Volatile.Read(ref _taken) + Volatile.Read(ref _clients);
+        if (last.Index != _lastCollection) (_lastCollection, _takenThen) = (last.Index, taken);
         long live = last.HeapSizeBytes - last.FragmentedBytes;
-        return live > _room + (last.TotalAvailableMemoryBytes - _room) / 4;
+        bool isFull = live > _room + (_heap - _room) / 4;
+        isOutdated = isFull && _takenThen - taken > _room >> ReserveShift;
+        return isFull;
     }
 
     /// <summary>Adds a change of the bytes that clients hold.</summary>
