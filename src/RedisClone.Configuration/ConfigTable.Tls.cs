@@ -29,6 +29,6 @@ internal sealed partial class ConfigTable
         Int("tls-session-cache-size", 20480, 0, int.MaxValue, "TLS sessions kept for resumption.", flags: TunesNothing),
         Int("tls-session-cache-timeout", 300, 0, int.MaxValue, "Seconds that a TLS session can be resumed.", flags: TunesNothing),
         Bool("tls-replication", false, static c => ref c.TlsReplication, "Connect to the master with TLS."),
-        Bool("tls-cluster", false, static c => ref c.TlsCluster, "TLS on the cluster bus. A node of a cluster takes it at the start only."),
+        Bool("tls-cluster", false, static c => ref c.TlsCluster, "TLS on the cluster bus and for MIGRATE. A node of a cluster takes it at the start only."),
     ];
 }

@@ -1,3 +1,4 @@
+using System.Reflection;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
@@ -24,10 +25,14 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     private readonly MemoryReserve _reserve = new MemoryReserve(Limits.FailureReserve).Publish();
 
     /// <summary>Whether memory was exhausted, which is not a bug.</summary>
-    public static bool IsForMemory(Exception failure) => failure is OutOfMemoryException or InsufficientExecutionStackException;
+    public static bool IsForMemory(Exception failure) => IsOutOfMemory(failure) || failure is InsufficientExecutionStackException;
 
     /// <summary>The error reply for an exception.</summary>
-    public static string ErrorOf(Exception failure) => failure is OutOfMemoryException ? Errors.AllocationFailed : Errors.Internal;
+    public static string ErrorOf(Exception failure) => IsOutOfMemory(failure) ? Errors.AllocationFailed : Errors.Internal;
+
+    /// <summary>Whether an allocation failed, perhaps in a constructor that the runtime called for its caller.</summary>
+    private static bool IsOutOfMemory(Exception failure) =>
+        failure is OutOfMemoryException or TargetInvocationException { InnerException: OutOfMemoryException };
 
     /// <summary>
     /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept, followed
@@ -41,7 +46,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     {
         Note(failure, c.Lane);
         // A change of a single element that fails for lack of memory has no effect and is not counted.
-        bool isUnchanged = failure is OutOfMemoryException && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
+        bool isUnchanged = IsOutOfMemory(failure) && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
         try
         {
             c.Lane.Effects.DropUnfinished();
@@ -248,7 +253,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     {
         // The reserve comes first, because a thread's first lane takes memory. The arenas' memory limit is reached before the
         // heap is full, and the rest of the heap is the reserve then.
-        if (failure is OutOfMemoryException and not InsufficientMemoryException) _reserve.Release();
+        if (IsOutOfMemory(failure) && failure is not InsufficientMemoryException) _reserve.Release();
         lane ??= server.Lanes.Current;
         if (IsForMemory(failure)) lane.FailedAllocations++;
         else lane.UnexpectedErrors++;

@@ -44,12 +44,21 @@ internal sealed class MigrationLinks(ServerCore server)
     public async ValueTask<MigrationLink> ConnectAsync(MigrationTarget target, CancellationToken end)
     {
         if (server.Role.Connector is not { } connector) throw new IOException("this server has no network");
-        return new MigrationLink(target.Address, await connector.ConnectAsync(target.Host, target.PortNumber, encrypts: false, end).ConfigureAwait(false));
+        bool encrypts = server.Config.TlsCluster;
+        return new MigrationLink(target.Address, await connector.ConnectAsync(target.Host, target.PortNumber, encrypts, end).ConfigureAwait(false));
     }
 
-    /// <summary>Keeps a connection whose last transfer is complete.</summary>
+    /// <summary>
+    /// Keeps a connection whose last transfer is complete. A target that has sent more than the replies is not trusted further: the next
+    /// transfer would take the rest for its own replies.
+    /// </summary>
     public void Return(MigrationLink link)
     {
+        if (link.Channel.Count > 0)
+        {
+            link.Dispose();
+            return;
+        }
         MigrationLink? oldest = null;
         link.UsedAt = ServerCore.UnixMilliseconds();
         lock (_gate)

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using RedisClone.EndToEnd.Tests.Support;
+using RedisClone.EndToEnd.Tests.Tls;
 
 namespace RedisClone.EndToEnd.Tests.Replication;
 
@@ -193,6 +194,48 @@ public sealed class MigrateTests
             target.Call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
         }
         target.Expect(":3", "DBSIZE");
+    }
+
+    /// <summary>The connection to the target is encrypted if those of the cluster are.</summary>
+    [Fact]
+    public void KeysMoveThroughTls()
+    {
+        using var authority = new TestAuthority();
+        (string certificate, string key) = authority.Issue("server");
+        string[] encrypted = ["--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
+        string port = $"{Ports.Free()}";
+        using ServerProcess one = ServerProcess.Ours([.. OfTests, .. encrypted]), two = ServerProcess.Ours([.. OfTests, .. encrypted, "--tls-port", port]);
+        using RespClient client = one.Connect(), target = two.Connect();
+        client.Expect("+OK", "MSET", "a", "1", "b", "2");
+        client.Expect("+OK", "MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS", "a", "b");
+        target.Expect(":2", "EXISTS", "a", "b");
+        client.Expect(":0", "DBSIZE");
+        client.Expect("+OK", "SET", "a", "3");
+        Assert.StartsWith("-IOERR", client.Call("MIGRATE", "127.0.0.1", $"{two.Port}", "a", "0", "1000").ToString(), StringComparison.Ordinal);
+        client.Expect(":1", "EXISTS", "a");
+    }
+
+    /// <summary>A connection on which the target has sent more than the replies is not used again.</summary>
+    [Fact]
+    public async Task SurplusRepliesConfirmNoLaterMove()
+    {
+        using var talkative = new TcpListener(IPAddress.Loopback, 0);
+        talkative.Start();
+        string port = ((IPEndPoint)talkative.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "MSET", "a", "1", "b", "2");
+        client.Send("MIGRATE", "127.0.0.1", port, "a", "0", "5000");
+        using TcpClient first = await talkative.AcceptTcpClientAsync();
+        await first.Client.ReceiveAsync(new byte[4096]);
+        await first.Client.SendAsync("+OK\r\n+OK\r\n+OK\r\n+OK\r\n"u8.ToArray());
+        Assert.Equal("+OK", client.Read().ToString());
+
+        client.Send("MIGRATE", "127.0.0.1", port, "b", "0", "5000");
+        using TcpClient second = await talkative.AcceptTcpClientAsync();
+        second.Close();
+        Assert.StartsWith("-IOERR", client.Read().ToString(), StringComparison.Ordinal);
+        client.Expect(":1", "EXISTS", "b");
     }
 
     /// <summary>What moved is gone after a restart from the journal and on a replica.</summary>
