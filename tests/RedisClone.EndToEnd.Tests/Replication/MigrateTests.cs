@@ -143,7 +143,8 @@ public sealed class MigrateTests
         using (ServerProcess two = ServerProcess.Ours(OfTests))
         {
             using RespClient target = two.Connect();
-            using (ServerProcess one = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--dir", folder]))
+            // With always, EXISTS shows the move only once it is durable, so that the test may kill the server then.
+            using (ServerProcess one = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--appendfsync", "always", "--dir", folder]))
             {
                 using RespClient other = one.Connect();
                 other.Expect("+OK", "SET", "k", new string('v', 10_000_000));
