@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using RedisClone.Compare.Load;
 using RedisClone.Compare.Reporting;
 using RedisClone.Compare.Servers;
@@ -27,18 +26,17 @@ internal sealed class ApplyExperiment(Bench bench, Workload workload) : Experime
         TimeSpan lag = default;
         var watcher = new Thread(() => lag = LongestLag(primary, replica, ended.Token));
         watcher.Start();
+        Sample sample;
         try
         {
-            Sample sample = Measure(replica, Workload.Name, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));
-            ended.Cancel();
-            watcher.Join();
-            Record(sample with { Lag = lag });
+            sample = Measure(replica, Workload.Name, round, () => load.Run(LoadLimit.Lasting(Options.Duration)));
         }
         finally
         {
             ended.Cancel();
             watcher.Join();
         }
+        Record(sample with { Lag = lag });
     }
 
     private static TimeSpan LongestLag(ServerProcess primary, ServerProcess replica, CancellationToken end)
@@ -50,9 +48,9 @@ internal sealed class ApplyExperiment(Bench bench, Workload workload) : Experime
         {
             while (!end.IsCancellationRequested)
             {
-                long target = Offset(written, "master_repl_offset:");
+                long target = written.Figure("replication", "master_repl_offset")!.Value;
                 long asked = Stopwatch.GetTimestamp();
-                while (Offset(applied, "slave_repl_offset:") < target && !end.IsCancellationRequested) Thread.Sleep(1);
+                while (applied.Figure("replication", "slave_repl_offset")!.Value < target && !end.IsCancellationRequested) Thread.Sleep(1);
                 TimeSpan lag = Stopwatch.GetElapsedTime(asked);
                 if (lag > longest) longest = lag;
                 Thread.Sleep(20);
@@ -63,11 +61,5 @@ internal sealed class ApplyExperiment(Bench bench, Workload workload) : Experime
             // A server has ended. The load or the figures of the replica fail as well.
         }
         return longest;
-    }
-
-    private static long Offset(RespClient client, string field)
-    {
-        string line = client.Ask("INFO", "replication").Split('\n').First(l => l.StartsWith(field, StringComparison.Ordinal));
-        return long.Parse(line.AsSpan(field.Length).Trim(), CultureInfo.InvariantCulture);
     }
 }

@@ -13,8 +13,10 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(5);
 
-    /// <summary>Begins the work. Returns a function that tells whether the work goes on.</summary>
-    protected abstract Func<bool> Begin(ServerProcess server);
+    /// <summary>Begins the work. Returns a connection to the server that knows whether the work goes on.</summary>
+    protected abstract RespClient Begin(ServerProcess server);
+
+    protected abstract bool GoesOn(RespClient watch);
 
     protected override void RunRounds(IReadOnlyList<ServerKind> kinds) => RunWithNewServers(kinds, RunOne);
 
@@ -28,8 +30,8 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
 
         long peak = 0;
         using var ended = new CancellationTokenSource();
-        Func<bool> goesOn = Begin(server);
-        var watcher = new Thread(() => peak = AwaitEnd(server, goesOn, ended));
+        using RespClient watch = Begin(server);
+        var watcher = new Thread(() => peak = AwaitEnd(server, watch, ended));
         watcher.Start();
         try
         {
@@ -48,12 +50,12 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
     /// Waits until the work ends, and returns the peak of the memory. It reads the memory rarely, because reading the memory map of
     /// a large process delays the page faults of the process.
     /// </summary>
-    private static long AwaitEnd(ServerProcess server, Func<bool> goesOn, CancellationTokenSource ended)
+    private long AwaitEnd(ServerProcess server, RespClient watch, CancellationTokenSource ended)
     {
         long peak = 0;
         try
         {
-            for (int i = 0; goesOn(); i++)
+            for (int i = 0; GoesOn(watch); i++)
             {
                 Thread.Sleep(50);
                 if (i % 20 == 0)

@@ -7,12 +7,14 @@ namespace RedisClone.Compare.Experiments;
 /// <summary>Measures a background save under load.</summary>
 internal sealed class SaveExperiment(Bench bench, Workload workload) : BackgroundExperiment(bench, workload)
 {
-    protected override Func<bool> Begin(ServerProcess server)
+    protected override RespClient Begin(ServerProcess server)
     {
-        var client = new RespClient(server.Setup.Port);
-        string answer = client.Ask("BGSAVE");
-        return answer.StartsWith('+')
-            ? () => client.Ask("INFO", "persistence").Contains("rdb_bgsave_in_progress:1", StringComparison.Ordinal)
-            : throw new LoadException($"BGSAVE: {answer}");
+        var watch = new RespClient(server.Setup.Port);
+        if (watch.Ask("BGSAVE") is var answer && answer.StartsWith('+'))
+            return watch;
+        watch.Dispose();
+        throw new LoadException($"BGSAVE: {answer}");
     }
+
+    protected override bool GoesOn(RespClient watch) => watch.Figure("persistence", "rdb_bgsave_in_progress") == 1;
 }

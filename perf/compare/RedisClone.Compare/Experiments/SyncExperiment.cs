@@ -9,9 +9,7 @@ namespace RedisClone.Compare.Experiments;
 /// </summary>
 internal sealed class SyncExperiment(Bench bench, Workload workload) : BackgroundExperiment(bench, workload)
 {
-    protected override Func<bool> Begin(ServerProcess server)
-    {
-        var client = new RespClient(server.AddReplica(LoadCores, Workload).Setup.Port);
-        return () => !client.Ask("INFO", "replication").Contains("master_link_status:up", StringComparison.Ordinal);
-    }
+    protected override RespClient Begin(ServerProcess server) => new(server.AddReplica(LoadCores, Workload).Setup.Port);
+
+    protected override bool GoesOn(RespClient watch) => !ServerProcess.IsSynchronised(watch);
 }

@@ -36,6 +36,13 @@ internal sealed class RespClient : IDisposable
         return Encoding.UTF8.GetString(body, 0, body.Length - 2);
     }
 
+    /// <summary>Returns a figure of a section of INFO, or null if the server does not report it.</summary>
+    public long? Figure(string section, string name)
+    {
+        string? line = Ask("INFO", section).Split('\n').FirstOrDefault(l => l.StartsWith($"{name}:", StringComparison.Ordinal));
+        return line is null ? null : long.Parse(line.AsSpan(name.Length + 1).Trim(), CultureInfo.InvariantCulture);
+    }
+
     public void Dispose()
     {
         _stream.Dispose();

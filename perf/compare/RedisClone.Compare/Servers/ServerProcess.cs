@@ -120,24 +120,28 @@ internal sealed class ServerProcess : IDisposable
     public void AwaitSynchronisation()
     {
         using var client = new RespClient(Setup.Port);
-        Await("master_link_status:up", () => client.Ask("INFO", "replication"));
+        Await("synchronisation", () => IsSynchronised(client));
     }
+
+    /// <summary>Whether the replica at the other end of a connection has the data of its primary.</summary>
+    public static bool IsSynchronised(RespClient replica) =>
+        replica.Ask("INFO", "replication").Contains("master_link_status:up", StringComparison.Ordinal);
 
     /// <summary>Makes this server a cluster of one node.</summary>
     private void OwnAllSlots()
     {
         using var client = new RespClient(Setup.Port);
         client.Ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-        Await("cluster_state:ok", () => client.Ask("CLUSTER", "INFO"));
+        Await("cluster", () => client.Ask("CLUSTER", "INFO").Contains("cluster_state:ok", StringComparison.Ordinal));
     }
 
-    private void Await(string state, Func<string> ask)
+    private void Await(string what, Func<bool> isThere)
     {
         long started = Stopwatch.GetTimestamp();
-        while (!ask().Contains(state, StringComparison.Ordinal))
+        while (!isThere())
         {
             if (Stopwatch.GetElapsedTime(started) > s_patience)
-                throw new LoadException($"{Kind.Name}: no {state}:\n{LastLines()}");
+                throw new LoadException($"{Kind.Name}: no {what}:\n{LastLines()}");
             Thread.Sleep(10);
         }
     }
@@ -163,10 +167,8 @@ internal sealed class ServerProcess : IDisposable
     /// <summary>Returns the longest pause of the garbage collector since the reset, or null if the server does not report it.</summary>
     public TimeSpan? LongestPause()
     {
-        const string field = "gc_pause_max:";
         using var client = new RespClient(Setup.Port);
-        string? line = client.Ask("INFO", "debug").Split('\n').FirstOrDefault(l => l.StartsWith(field, StringComparison.Ordinal));
-        return line is null ? null : TimeSpan.FromMicroseconds(long.Parse(line.AsSpan(field.Length).Trim(), CultureInfo.InvariantCulture));
+        return client.Figure("debug", "gc_pause_max") is { } pause ? TimeSpan.FromMicroseconds(pause) : null;
     }
 
     public void Dispose()

@@ -358,12 +358,14 @@ internal static class WorkloadTable
     private static IEnumerable<Workload> Cluster()
     {
         Fill keys = new("SET key:00000{+5000000} {*16}", 5_000_000);
-        yield return new("alone-p30", "cluster", [keys], new([new("SET key:00000{5000000} {*16}"), new("GET key:00000{5000000}", 10)], 50, 30));
-        yield return new("node-p30", "cluster", [keys], new([new("SET key:00000{5000000} {*16}"), new("GET key:00000{5000000}", 10)], 50, 30))
+        Workload alone = new("alone-p30", "cluster", [keys], new([new("SET key:00000{5000000} {*16}"), new("GET key:00000{5000000}", 10)], 50, 30));
+        yield return alone;
+        yield return alone with
         {
+            Name = "node-p30",
             InCluster = true,
             // Eight bytes for each key are 13 % of what the data take.
-            Goals = [Most(Metric.Cpu, 1.05, workload: "alone-p30"), Most(Metric.Resident, 1.13, workload: "alone-p30")],
+            Goals = [Most(Metric.Cpu, 1.05, workload: alone.Name), Most(Metric.Resident, 1.13, workload: alone.Name)],
         };
         string[] tagged = [.. Enumerable.Range(0, 10).Select(i => $"{{{{{{+100000}}}}:{i}")];
         Fill pairs = new($"MSET {string.Join(' ', tagged.Select(key => key + " {*32}"))}", 100_000);

@@ -21,11 +21,10 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
     private const string DownForWrites = "CLUSTERDOWN The cluster is down and only accepts read commands";
     private const string NotServed = "CLUSTERDOWN Hash slot not served";
 
-    /// <summary>Returns the error that refuses a command, or null.</summary>
+    /// <summary>Returns the error that refuses a command, or null. <see cref="ClusterMember.Serves"/> has answered for most commands.</summary>
     public string? Refuse(ref CommandContext c)
     {
         CommandRow row = c.Row;
-        if (row.HasSingleKey && cluster.Served.Contains(KeySlot.OfHash(c.HashOf(row.FirstKey)))) return null;
         if (c.Session.IsReplay || c.Session.IsPrimary) return null;
         int slot = -1;
         bool isServed = true;

@@ -16,7 +16,10 @@ namespace RedisClone.Engine.Replication.Following;
 internal sealed class StreamBatch(ServerCore server, IStreamOwner? owner = null)
 {
     /// <summary>About the size that fits into a second-level cache together with the data.</summary>
-    private const int UsualBytes = 64 * 1024, MostCommands = 256, MostLastName = 16;
+    private const int UsualBytes = 64 * 1024, MostCommands = 256;
+
+    /// <summary>A longer name is not remembered.</summary>
+    private const int MostLastName = 16;
 
     private readonly UnitStream _stream = new();
     private readonly List<Unit> _units = [];
