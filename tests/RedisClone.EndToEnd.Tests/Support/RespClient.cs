@@ -196,10 +196,14 @@ internal sealed class RespClient : IDisposable
     {
         _at = 0;
         _end = 0;
-        if (!_socket.Poll(_patience * 1000, SelectMode.SelectRead)) throw new TimeoutException("the server neither sends nor closes");
         try
         {
+            // Poll would be wrong here: while the kernel drops the output of a reset connection, it reports neither input nor an end.
             _end = _socket.Receive(_buffer);
+        }
+        catch (SocketException e) when (e.SocketErrorCode == SocketError.TimedOut)
+        {
+            throw new TimeoutException("the server neither sends nor closes");
         }
         catch (SocketException)
         {
