@@ -194,15 +194,23 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     {
         _reserve.Refill();
         NoteReserve();
-        bool isFull = HeapBudget.OfProcess.IsHeapFull(out bool isOutdated);
-        if (isOutdated && HeapRelief.TryRelieve()) isFull = HeapBudget.OfProcess.IsHeapFull(out _);
-        _isHeapFull = isFull;
+        _isHeapFull = IsHeapFull();
         server.ClientMemory.Tend(IsShortOfMemory);
         long now = _clock();
         if (_commandNotices.TryTakeLeftOut(now, out long commands))
             server.Log.LogWarning("Out of memory: {Count} more commands failed", commands);
         if (_otherNotices.TryTakeLeftOut(now, out long others))
             server.Log.LogWarning("Out of memory: {Count} more failures outside commands", others);
+    }
+
+    /// <summary>
+    /// Whether the heap is full. If it is not full of data and of what clients hold, the rest is garbage or spare buffers, or was when
+    /// the collector ran last. A collection frees that.
+    /// </summary>
+    private static bool IsHeapFull()
+    {
+        HeapBudget budget = HeapBudget.OfProcess;
+        return budget.IsHeapFull() && (budget.IsShort || !HeapRelief.TryRelieve() || budget.IsHeapFull());
     }
 
     /// <summary>Logs that connections and writes are refused, if this lasts.</summary>

@@ -28,8 +28,6 @@ public sealed class HeapBudget
     private long _taken;
     private long _clients;
     private int _loads;
-    private long _lastCollection;
-    private long _takenThen;                 // by arenas and clients, when that collection was seen first
 
     /// <summary>A budget of arenas only. The memory of clients is not limited.</summary>
     /// <param name="limit">The bytes that arenas may take.</param>
@@ -90,22 +88,14 @@ public sealed class HeapBudget
     public bool IsLowFor(int bytes) => Left < (Limit >> LowShift) + bytes;
 
     /// <summary>
-    /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. A
-    /// collector that has not run since saw no need. One thread at a time asks.
+    /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. The
+    /// collector may not run for a long time after that: while the heap counts as full, commands are refused, and nothing is allocated.
     /// </summary>
-    /// <param name="isOutdated">
-    /// Whether a sixteenth of the heap was given back since. The collector may not see that for a long time: while the heap counts as
-    /// full, commands are refused, and so nothing is allocated.
-    /// </param>
-    public bool IsHeapFull(out bool isOutdated)
+    public bool IsHeapFull()
     {
         GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
-        long taken = Volatile.Read(ref _taken) + Volatile.Read(ref _clients);
-        if (last.Index != _lastCollection) (_lastCollection, _takenThen) = (last.Index, taken);
         long live = last.HeapSizeBytes - last.FragmentedBytes;
-        bool isFull = live > _room + (_heap - _room) / 4;
-        isOutdated = isFull && _takenThen - taken > _room >> ReserveShift;
-        return isFull;
+        return live > _room + (_heap - _room) / 4;
     }
 
     /// <summary>Adds a change of the bytes that clients hold.</summary>
