@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Text;
 
 namespace RedisClone.Configuration;
@@ -12,6 +13,9 @@ internal sealed class ConfigRewriter
 
     /// <summary>Directives that are not parameters. Their lines are kept unless the caller provides replacements.</summary>
     private static readonly string[] Directives = ["include", "rename-command", "user", "loadmodule", "sentinel"];
+
+    /// <summary>The characters that a word cannot have without quotes.</summary>
+    private static readonly SearchValues<char> s_quoted = SearchValues.Create("\"'\n\r\t\v\f\0");
 
     private readonly List<string> _lines = [];
 
@@ -40,9 +44,16 @@ internal sealed class ConfigRewriter
         var rewriter = new ConfigRewriter(oldText, everything);
         foreach (Parameter parameter in ConfigTable.Parameters) rewriter.Replace(parameter.Name, parameter.RewriteLines(config));
         if (describeUsers is not null)
-            rewriter.Replace("user", config.AclFile.Length > 0 ? [] : describeUsers().Select(user => new RewriteLine($"user {user}", Forced: true)));
+        {
+            IEnumerable<string> users = config.AclFile.Length > 0 ? [] : describeUsers();
+            rewriter.Replace("user", users.Select(static user => new RewriteLine($"user {QuoteWords(user)}", Forced: true)));
+        }
         return rewriter.Join();
     }
+
+    /// <summary>Quotes the words that a line cannot have without quotes: patterns of keys may contain quotes.</summary>
+    private static string QuoteWords(string words) =>
+        string.Join(' ', words.Split(' ').Select(static word => word.AsSpan().ContainsAny(s_quoted) ? ConfigText.Quote(word) : word));
 
     private void AddOld(string line)
     {

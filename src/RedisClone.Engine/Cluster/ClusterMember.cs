@@ -124,8 +124,8 @@ internal sealed class ClusterMember : IDisposable
         {
             if (State.Myself.IsPrimary)
             {
-                ClaimSlotsOfData();
-                DropForeignKeys();
+                OpenSlotsOfData();
+                RemoveKeysOf(State.Removable);
             }
             HasBegun = true;
             State.Later(Pending.Health);
@@ -293,7 +293,7 @@ internal sealed class ClusterMember : IDisposable
         }
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
         ManualFailover.Reset();
-        DropForeignKeys();
+        RemoveForeignKeys();
         Finish();
         Bus.BroadcastPong();
     }
@@ -319,6 +319,7 @@ internal sealed class ClusterMember : IDisposable
         IsTakingOver = false;
         State.CloseAllSlots();
         ManualFailover.Reset();
+        State.Removable.Clear();
         for (int slot = 0; slot < KeySlot.Count; slot++) State.Unassign(slot);
         foreach (ClusterNode node in State.All)
             if (!node.IsMyself) State.Remove(node);
@@ -332,25 +333,61 @@ internal sealed class ClusterMember : IDisposable
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
     }
 
-    /// <summary>Removes the keys of slots that another node serves: a takeover or an import ended with the process, or with the former primary.</summary>
-    private void DropForeignKeys()
+    /// <summary>Removes the keys of slots that other nodes serve; the removal goes on after a restart. The caller holds the lock.</summary>
+    public void RemoveKeysOf(SlotSet slots)
+    {
+        if (slots.Count == 0) return;
+        State.Removable.UnionWith(slots);
+        State.Later(Pending.Save | Pending.Flush);
+        Drop.Start(slots);
+    }
+
+    /// <summary>The keys of these slots are removed. An import may add new ones already.</summary>
+    public void KeysAreGone(SlotSet slots)
+    {
+        lock (Gate)
+        {
+            foreach ((int first, int last) in slots.Ranges())
+                for (int slot = first; slot <= last; slot++)
+                    if (!Migrations.IsFilling(slot) && State.Removable.Remove(slot)) State.Later(Pending.Save);
+            Finish();
+        }
+    }
+
+    /// <summary>Removes the keys of an import that ended with the former primary.</summary>
+    private void RemoveForeignKeys()
     {
         var foreign = new SlotSet();
         foreach (int slot in SlotKeys.Occupied(_server))
             if (State.IsForeign(slot)) foreign.Add(slot);
-        if (foreign.Count == 0) return;
-        _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", foreign.Count);
-        Drop.Start(foreign);
+        if (foreign.Count > 0) _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", foreign.Count);
+        RemoveKeysOf(foreign);
     }
 
-    /// <summary>Keys of a slot without an owner give the slot to this node.</summary>
-    private void ClaimSlotsOfData()
+    /// <summary>
+    /// Keys of a slot without an owner give the slot to this node. Keys of a slot of another node stay, and the slot is set to importing:
+    /// if nodes.conf is an old one, they may be the only ones.
+    /// </summary>
+    private void OpenSlotsOfData()
     {
         foreach (int slot in SlotKeys.Occupied(_server))
         {
-            if (State.OwnerOf(slot) is not null || State.Importing[slot] is not null) continue;
-            State.Assign(slot, State.Myself);
-            _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is unassigned. Taking it.", slot);
+            if (State.Importing[slot] is not null) continue;
+            if (State.OwnerOf(slot) is not { } owner)
+            {
+                State.Assign(slot, State.Myself);
+                _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is unassigned. Taking it.", slot);
+            }
+            else if (State.IsForeign(slot) && !State.Removable.Contains(slot))
+            {
+                State.Importing[slot] = owner;
+                State.SlotsChanged = true;
+                _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is assigned to {Node}. Setting it to importing.", slot, owner.Label);
+            }
+            else
+            {
+                continue;
+            }
             State.Later(Pending.Save | Pending.Flush);
         }
     }

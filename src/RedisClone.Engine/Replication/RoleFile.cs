@@ -35,6 +35,7 @@ internal sealed class RoleFile(ServerCore server)
         _configured = Text(server.Config.ReplicaOf);
         try
         {
+            if (server.Disk.DirectoryExists(Path)) throw new InvalidDataException("it is a directory");
             if (!server.Disk.Exists(Path)) return null;
             Parse(ReadText());
         }

@@ -83,7 +83,6 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 output.WriteLine($"{copy} exists already: give another place for the copy.");
                 return Failed;
             }
-            disk.CreateDirectory(copy);
             int worst = Whole;
             foreach (JournalNames names in journals)
             {
@@ -104,6 +103,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 if (VerifySnapshot(snapshot) != Whole) worst = Refused;
                 else
                 {
+                    disk.CreateDirectory(copy);
                     JournalTools.CopyFile(disk, snapshot, Path.Combine(copy, Path.GetFileName(snapshot)), progress.Begin);
                     progress.End();
                 }

@@ -84,6 +84,45 @@ public sealed class HostileBusTests
         Directory.Delete(folder, recursive: true);
     }
 
+    /// <summary>
+    /// A node whose nodes.conf is older than its data keeps the keys of slots that the file gives to another node. It removes only keys of
+    /// slots that the file calls removable.
+    /// </summary>
+    [Fact]
+    public void AnOldFileRemovesNoKeys()
+    {
+        const string other = "cca2cbf0c6eb107ec129233052ea289ca24334cd", kept = "{06S}k", removed = "foo";
+        string folder = Directory.CreateTempSubdirectory("redisclone-cluster-").FullName, file = Path.Combine(folder, "nodes.conf");
+        string[] arguments = ["--dir", folder, "--appendonly", "yes"];
+        using (ServerProcess first = ClusterOfNodes.Start('o', arguments))
+        using (RespClient client = first.Connect())
+        {
+            client.Expect("+OK", "CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+            Replication.FollowingTests.Until(() => ClusterOfNodes.IsUp(first), "the node does not serve its slots", first);
+            client.Expect("+OK", "SET", kept, "v");
+            client.Expect("+OK", "SET", removed, "v");
+        }
+        string good = File.ReadAllText(file);
+        string old = $"{good.Replace(" 0-16383\n", "\n").Replace("vars", $"{other} 127.0.0.1:1@2 master - 0 0 1 connected 0-16383\nvars")}";
+        File.WriteAllText(file, old.Replace(" lastVoteEpoch 0", " lastVoteEpoch 0 removable-slots 12182-12182"));
+        using (ServerProcess again = ClusterOfNodes.Start('o', arguments))
+        using (RespClient client = again.Connect())
+        {
+            Replication.FollowingTests.Until(() => !File.ReadAllText(file).Contains("removable-slots", StringComparison.Ordinal), "the slot stays", again);
+            Assert.Contains($"[0-<-{other}]", client.Call("CLUSTER", "NODES").Text!, StringComparison.Ordinal);
+            client.Expect(":1", "DBSIZE");
+        }
+        File.WriteAllText(file, good);
+        using (ServerProcess last = ClusterOfNodes.Start('o', arguments))
+        using (RespClient client = last.Connect())
+        {
+            Replication.FollowingTests.Until(() => ClusterOfNodes.IsUp(last), "the node does not serve its slots", last);
+            client.Expect("$\"v\"", "GET", kept);
+            client.Expect("$nil", "GET", removed);
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     private static (int ExitCode, string Output) RunIn(string folder) => ServerProcess.RunOurs(
         "--port", $"{Ports.Free()}", "--cluster-enabled", "yes", "--cluster-port", $"{Ports.Free()}", "--dir", folder);
 

@@ -153,6 +153,16 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.Equal(200, new FileInfo(dump).Length);
     }
 
+    /// <summary>A server would start without data in an empty copy.</summary>
+    [Fact]
+    public void ARepairThatCopiesNothingLeavesNoDirectory()
+    {
+        string journal = Directory.CreateDirectory(Path.Combine(_folder, "appendonlydir")).FullName;
+        File.WriteAllText(Path.Combine(journal, "appendonly.aof.manifest"), "");
+        Assert.Equal(2, ServerProcess.RunOurs("repair", _folder).ExitCode);
+        Assert.False(Directory.Exists(_folder + ".repaired"));
+    }
+
     /// <summary>The files have a valid format, but a server does not start on them because of their contents.</summary>
     [Theory]
     [InlineData("a key is there twice", "FE00 0001610162 0001610163", true)]

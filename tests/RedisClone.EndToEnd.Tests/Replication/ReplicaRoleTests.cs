@@ -92,6 +92,7 @@ public sealed class ReplicaRoleTests
     [InlineData("+FULLRESYNC " + History + " 10\r\n$EOF:" + History + "\r\nREDIS0010\u00ff\0\0\0\0\0\0\0\u0001" + History, "the old data stays")]
     [InlineData("+FULLRESYNC " + History + " 10\r\n$1000\r\nREDIS0010", "Timeout receiving bulk data from MASTER...")]
     [InlineData("+FULLRESYNC here there\r\n", "Unexpected reply to PSYNC from master")]
+    [InlineData("  \r\n", "the master answers with an empty line")]
     [InlineData("+CONTINUE\r\n", "the master continues a stream that was not requested")]
     [InlineData("-ERR no\r\n", "Unexpected reply to PSYNC from master")]
     [InlineData("garbage\u0001\u0002\r\n", "Unexpected reply to PSYNC from master")]

@@ -12,7 +12,7 @@ public sealed class NodesTextTests
         $"{A} 127.0.0.1:23001@33001,one.example,nodename=one,shard-id={Shard} myself,master - 0 0 5 connected 0-99 101 [7->-{C}] [200-<-{C}]\n" +
         $"{B} 127.0.0.1:23002@33002 slave {A} 0 1795448671000 5 connected\n" +
         $"{C} 127.0.0.1:23003@33003, master,fail? - 1795448671001 1795448671000 3 disconnected 102-16383\n" +
-        "vars currentEpoch 9 lastVoteEpoch 8\n";
+        "vars currentEpoch 9 lastVoteEpoch 8 removable-slots 300-301,400-400\n";
 
     [Fact]
     public void AFileOfRedisIsRead()
@@ -23,6 +23,7 @@ public sealed class NodesTextTests
             (myself.Name, myself.Ip, myself.Port, myself.BusPort, myself.HostName, myself.HumanName, myself.ShardId));
         Assert.Equal((9ul, 8ul, 5ul), (state.CurrentEpoch, state.LastVoteEpoch, myself.ConfigEpoch));
         Assert.Equal([(0, 99), (101, 101)], myself.Slots.Ranges());
+        Assert.Equal([(300, 301), (400, 400)], state.Removable.Ranges());
         Assert.Equal((other, other), (state.Migrating[7], state.Importing[200]));
         Assert.Same(myself, replica.Primary);
         Assert.Equal(Shard, replica.ShardId);
@@ -58,6 +59,7 @@ public sealed class NodesTextTests
     [InlineData("0-99", "99-0", "line 1: '99-0' is no range of slots")]
     [InlineData("0-99", "0-16384", "line 1: '16384' is no slot")]
     [InlineData("102-16383", "101-16383", "line 3: slot 101 has two owners")]
+    [InlineData("400-400", "400-300", "line 4: '400-300' is no range of slots")]
     [InlineData("shard-id=" + Shard, "shard-id=x", "line 1: unknown or invalid field 'shard-id=x'")]
     [InlineData("slave " + A, "slave " + B, "line 2: a node is its own master")]
     [InlineData("vars currentEpoch 9", "vars currentEpoch", "line 4: a variable has no value")]

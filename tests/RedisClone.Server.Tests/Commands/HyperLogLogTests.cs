@@ -127,4 +127,16 @@ public sealed class HyperLogLogTests(ITestOutputHelper output)
         _host.Run("PFADD k d e f g h");
         Assert.Equal("dense", _host.Run("PFDEBUG ENCODING k"));
     }
+
+    [Fact]
+    public void TheEffectOfBecomingDenseIsTheWholeValue()
+    {
+        _host.Core.Config.HllSparseMaxBytes = 30;
+        Assert.Equal(["PFADD k a b c"], _host.EffectsOf("PFADD k a b c"));
+        string effect = Assert.Single(_host.EffectsOf("PFADD k d e f g h"));
+        Assert.StartsWith("SET k HYLL", effect, StringComparison.Ordinal);
+        Assert.EndsWith(" KEEPTTL", effect, StringComparison.Ordinal);
+        Assert.Equal(["PFADD k i"], _host.EffectsOf("PFADD k i"));
+        Assert.StartsWith("SET merged HYLL", Assert.Single(_host.EffectsOf("PFMERGE merged k")), StringComparison.Ordinal);
+    }
 }

@@ -52,6 +52,18 @@ public sealed class ConfigRewriteTests : IDisposable
         Assert.StartsWith(line, File.ReadAllText(ConfigFile));
     }
 
+    /// <summary>A user whose patterns have quotes is the same after a restart.</summary>
+    [Theory]
+    [InlineData("u on nopass ~r\"x* &'c' +get", "user u on nopass \"~r\\\"x*\" \"&'c'\" +get")]
+    [InlineData("u on (~\"a\" +get)", "user u on \"(~\\\"a\\\"\" +get)")]
+    [InlineData("u on ~a\\b +get", "user u on ~a\\b +get")]
+    public void UsersKeepTheirQuotes(string user, string line)
+    {
+        string text = ConfigRewriter.Rewrite("", new ServerConfig(), () => [user], everything: false);
+        Assert.Contains(line + "\n", text, StringComparison.Ordinal);
+        Assert.Equal(["user", .. user.Split(' ')], ConfigText.SplitWords(line)!);
+    }
+
     [Fact]
     public void UnknownLinesBecomeComments()
     {

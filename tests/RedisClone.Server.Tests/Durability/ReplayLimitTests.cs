@@ -71,6 +71,29 @@ public sealed class ReplayLimitTests : IDisposable
         Assert.Contains("lib", reader.Run("FUNCTION LIST"), StringComparison.Ordinal);
     }
 
+    /// <summary>Other commands see the bytes of an estimate, and its form depends on a parameter.</summary>
+    [Theory]
+    [InlineData(0, 3000)]
+    [InlineData(3000, 0)]
+    public async Task AnEstimateHasTheSameBytesWithAnotherLimitOfItsSparseForm(long before, long after)
+    {
+        string digest;
+        await using (RunningServer server = await StartAsync(new ServerConfig { HllSparseMaxBytes = before }))
+        {
+            using TestClient client = server.Connect();
+            string[] commands =
+            [
+                "PFADD p a b c", "SETRANGE p 20 xyz", "PFADD p d e", "APPEND p x", "PFADD first a b c", "PFADD second c d", "PFMERGE all first second",
+                "PFCOUNT all", "SETRANGE all 40 x",
+            ];
+            foreach (string command in commands) client.Run(command);
+            digest = client.Run("DEBUG DIGEST");
+        }
+        await using RunningServer again = await StartAsync(new ServerConfig { HllSparseMaxBytes = after });
+        using TestClient reader = again.Connect();
+        Assert.Equal(digest, reader.Run("DEBUG DIGEST"));
+    }
+
     /// <summary>
     /// One command is renamed to the name of another command. The journal contains the names of the command table, so it loads
     /// with the same renaming, with another renaming and with none.

@@ -71,6 +71,14 @@ public sealed class RoleFileTests : IDisposable
         Check("role primary - zzz -\n"u8.ToArray(), hasRole: false);
     }
 
+    [Fact]
+    public void ADirectoryInItsPlacePreventsTheStart()
+    {
+        Directory.CreateDirectory(File);
+        Start(out string? refusal);
+        Assert.Contains("it is a directory", refusal, StringComparison.Ordinal);
+    }
+
     public void Dispose() => Directory.Delete(_directory, recursive: true);
 
     private void Check(byte[] bytes, bool hasRole)

@@ -52,6 +52,6 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
             cluster.Follow(top);
         }
         else if (lostOfMine.Count > 0)
-            cluster.Drop.Start(lostOfMine);
+            cluster.RemoveKeysOf(lostOfMine);
     }
 }

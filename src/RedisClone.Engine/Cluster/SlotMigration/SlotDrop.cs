@@ -63,6 +63,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             try
             {
                 Run(slots);
+                cluster.KeysAreGone(slots);
             }
             catch (Exception bug)
             {

@@ -170,7 +170,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
             {
                 if (_isOver) return;
                 task.State = SlotTaskState.TakesSnapshot;
+                // The keys of an import that ends with the process are removed at the next start.
+                cluster.State.Removable.UnionWith(task.Slots);
+                cluster.State.Later(Pending.Save | Pending.Flush);
                 TakeEpoch();
+                cluster.Finish();
             }
             Volatile.Write(ref _snapshot, length);
             return;
@@ -187,9 +191,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// </summary>
     private void TakeEpoch()
     {
-        if (!cluster.State.BumpEpoch()) return;
-        cluster.Finish();
-        cluster.Bus.BroadcastPong();
+        if (cluster.State.BumpEpoch()) cluster.Bus.BroadcastPong();
     }
 
     /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>

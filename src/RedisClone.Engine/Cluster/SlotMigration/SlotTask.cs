@@ -75,8 +75,7 @@ internal sealed class SlotTask(string id, SlotSet slots, string source, string d
         _ => "failed",
     };
 
-    public string SlotsText =>
-        string.Join(' ', slots.Ranges().Select(static range => string.Create(CultureInfo.InvariantCulture, $"{range.First}-{range.Last}")));
+    public string SlotsText => slots.ToText(' ');
 
     /// <summary>The slots as arguments of a command: pairs of a first and a last slot.</summary>
     public IEnumerable<string> SlotWords => slots.Ranges()

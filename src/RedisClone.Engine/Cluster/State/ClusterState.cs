@@ -61,6 +61,12 @@ internal sealed class ClusterState
     public SlotSet NotClaimed { get; } = new();
 
     /// <summary>
+    /// Slots of other nodes whose keys this node removes, also after a restart: slots that it has lost, and those of an import that is not
+    /// complete. Keys of any other slot stay at a restart, because nodes.conf may be an old one.
+    /// </summary>
+    public SlotSet Removable { get; } = new();
+
+    /// <summary>
     /// Slots of this node that another one may have taken over. They are not served until it is known. Null for none; the set does not
     /// change.
     /// </summary>
@@ -136,6 +142,7 @@ internal sealed class ClusterState
     {
         if (_owners[slot] is not null) Unassign(slot);
         node.Slots.Add(slot);
+        if (node.IsMyself) Removable.Remove(slot);
         Volatile.Write(ref _owners[slot], node);
         // A primary that gets its first slot may also get replicas of others, like all primaries that have replicas.
         if (node.Slots.Count == 1 && Array.Exists(_all, static other => other.Replicas.Count > 0)) node.Flags |= NodeFlags.MigrateTo;

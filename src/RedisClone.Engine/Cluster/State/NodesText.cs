@@ -4,7 +4,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.State;
 
-/// <summary>The cluster in the form of Redis's nodes.conf: a line for each node and a line with the epochs.</summary>
+/// <summary>
+/// The cluster in the form of Redis's nodes.conf: a line for each node and a line of variables. The variable removable-slots is not
+/// one of Redis's, which skips it.
+/// </summary>
 internal static class NodesText
 {
     public static string Format(ClusterState state, bool tls)
@@ -16,7 +19,9 @@ internal static class NodesText
             NodeLine.Append(text, state, node, tls, inFile: true);
             text.Append('\n');
         }
-        return text.Append(CultureInfo.InvariantCulture, $"vars currentEpoch {state.CurrentEpoch} lastVoteEpoch {state.LastVoteEpoch}\n").ToString();
+        text.Append(CultureInfo.InvariantCulture, $"vars currentEpoch {state.CurrentEpoch} lastVoteEpoch {state.LastVoteEpoch}");
+        if (state.Removable.Count > 0) text.Append(" removable-slots ").Append(state.Removable.ToText(','));
+        return text.Append('\n').ToString();
     }
 
     /// <summary>Reads the text of a file. Throws <see cref="InvalidDataException"/> with the line and the reason.</summary>
@@ -50,6 +55,7 @@ internal static class NodesText
         private readonly ClusterNode?[] _owners = new ClusterNode?[KeySlot.Count];
         private readonly List<(int Slot, ClusterNode Node, bool IsImport)> _open = [];
         private ClusterNode? _myself;
+        private readonly SlotSet _removable = new();
         private ulong _currentEpoch, _lastVoteEpoch;
         private bool _hasEpochs;
 
@@ -59,7 +65,7 @@ internal static class NodesText
         {
             if (line.Length == 0) return;
             string[] words = line.Split(' ', StringSplitOptions.RemoveEmptyEntries);
-            if (words[0] == "vars") TakeEpochs(words);
+            if (words[0] == "vars") TakeVariables(words);
             else TakeNode(words);
         }
 
@@ -79,17 +85,20 @@ internal static class NodesText
             for (int slot = 0; slot < KeySlot.Count; slot++)
                 if (_owners[slot] is { } owner) state.Assign(slot, owner);
             foreach ((int slot, ClusterNode node, bool isImport) in _open) (isImport ? state.Importing : state.Migrating)[slot] = node;
+            state.Removable.UnionWith(_removable);
             state.CurrentEpoch = Math.Max(state.CurrentEpoch, state.HighestEpoch());
             return state;
         }
 
-        private void TakeEpochs(string[] words)
+        private void TakeVariables(string[] words)
         {
             if (words.Length % 2 == 0) throw new FormatException("a variable has no value");
             for (int i = 1; i < words.Length; i += 2)
             {
                 if (words[i] == "currentEpoch") _currentEpoch = Epoch(words[i + 1]);
                 else if (words[i] == "lastVoteEpoch") _lastVoteEpoch = Epoch(words[i + 1]);
+                else if (words[i] == "removable-slots")
+                    foreach (string range in words[i + 1].Split(',')) TakeRange(range, slot => _removable.Add(slot));
             }
             _hasEpochs = true;
         }
@@ -160,14 +169,19 @@ internal static class NodesText
                 TakeOpenSlot(node, text);
                 return;
             }
-            string[] ends = text.Split('-');
-            int first = Slot(ends[0]), last = ends.Length == 1 ? first : Slot(ends[1]);
-            if (ends.Length > 2 || last < first) throw new FormatException($"'{text}' is no range of slots");
-            for (int slot = first; slot <= last; slot++)
+            TakeRange(text, slot =>
             {
                 if (_owners[slot] is not null) throw new FormatException($"slot {slot} has two owners");
                 _owners[slot] = node;
-            }
+            });
+        }
+
+        private static void TakeRange(string text, Action<int> take)
+        {
+            string[] ends = text.Split('-');
+            int first = Slot(ends[0]), last = ends.Length == 1 ? first : Slot(ends[1]);
+            if (ends.Length > 2 || last < first) throw new FormatException($"'{text}' is no range of slots");
+            for (int slot = first; slot <= last; slot++) take(slot);
         }
 
         /// <summary>A slot that this node migrates or imports: [slot->-node] or [slot-&lt;-node].</summary>

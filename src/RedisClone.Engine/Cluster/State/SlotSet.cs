@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Numerics;
 using System.Runtime.InteropServices;
 using RedisClone.Storage.Memory;
@@ -45,6 +46,12 @@ internal sealed class SlotSet
         return true;
     }
 
+    public void Clear()
+    {
+        Array.Clear(_bits);
+        Count = 0;
+    }
+
     public void UnionWith(SlotSet other)
     {
         for (int i = 0; i < Length; i++) _bits[i] |= other._bits[i];
@@ -82,4 +89,8 @@ internal sealed class SlotSet
             yield return (first, slot);
         }
     }
+
+    /// <summary>The ranges as text, first-last each.</summary>
+    public string ToText(char separator) =>
+        string.Join(separator, Ranges().Select(static range => string.Create(CultureInfo.InvariantCulture, $"{range.First}-{range.Last}")));
 }

@@ -1,4 +1,5 @@
 using RedisClone.Configuration;
+using RedisClone.Engine.Effects;
 using RedisClone.Storage;
 using RedisClone.Storage.Values.Strings;
 using static RedisClone.Engine.Commands.CommandFlags;
@@ -39,17 +40,14 @@ internal static class HyperLogLogCommands
         if (c.MoveToWorker(c.Args.Count)) return;
         Entry entry = c.FindForWrite(1);
         bool changed = !entry.Exists;
-        if (entry.Exists)
-        {
-            if (!Expect(ref c, entry)) return;
-        }
-        else
-        {
-            Create(ref c, ref entry);
-        }
+        if (entry.Exists && !Expect(ref c, entry)) return;
+        bool sparse = !entry.Exists || HyperLogLog.IsSparse(entry);
+        if (sparse && !ReserveDense(ref c)) return;
+        if (!entry.Exists) Create(ref c, ref entry);
+        long limit = SparseLimit(c);
         for (int i = 2; i < c.Args.Count && !c.Failed; i++)
         {
-            HyperLogLog.Addition added = HyperLogLog.Add(entry, c.Args[i], c.Data.Config.HllSparseMaxBytes);
+            HyperLogLog.Addition added = HyperLogLog.Add(entry, c.Args[i], limit);
             changed |= added == HyperLogLog.Addition.Changed;
             if (added == HyperLogLog.Addition.Corrupt) c.Fail(Corrupt);
         }
@@ -57,6 +55,7 @@ internal static class HyperLogLogCommands
         if (changed)
         {
             HyperLogLog.ForgetCached(entry);
+            if (sparse) EffectIsDense(ref c, entry);
             c.Modified(1, c.Failed ? NotifyFlags.None : NotifyFlags.String, "pfadd");
         }
         if (!c.Failed) c.Reply.Integer(changed ? 1 : 0);
@@ -101,10 +100,13 @@ internal static class HyperLogLogCommands
         registers.Clear();
         if (!TryCollect(ref c, registers, out bool anyDense)) return;
         Entry target = c.FindForWrite(1);
+        bool sparse = !target.Exists || HyperLogLog.IsSparse(target);
+        if (sparse && !ReserveDense(ref c)) return;
         if (!target.Exists) Create(ref c, ref target);
         if (anyDense) HyperLogLog.TryMakeDense(target);
-        HyperLogLog.RaiseAll(target, registers, c.Data.Config.HllSparseMaxBytes);
+        HyperLogLog.RaiseAll(target, registers, SparseLimit(c));
         HyperLogLog.ForgetCached(target);
+        if (sparse) EffectIsDense(ref c, target);
         c.Modified(1, NotifyFlags.String, "pfadd");
         c.Reply.Ok();
     }
@@ -174,6 +176,22 @@ internal static class HyperLogLogCommands
         if (!HyperLogLog.TryMakeDense(entry)) return c.Fail(Corrupt);
         c.Changed();
         return true;
+    }
+
+    /// <summary>
+    /// The length from which on an estimate is dense. A replay has no limit: the journal has the value of each estimate that became
+    /// dense (<see cref="EffectIsDense"/>), because the parameter may be another one at the next start.
+    /// </summary>
+    private static long SparseLimit(in CommandContext c) =>
+        c.Session is { IsReplay: true, IsPrimary: false } ? long.MaxValue : c.Data.Config.HllSparseMaxBytes;
+
+    private static bool ReserveDense(ref CommandContext c) =>
+        !c.EffectsWanted || c.ReserveEffects(EffectBuffer.SizeOf(4, "SETKEEPTTL".Length + c.Args[1].Length + (long)HyperLogLog.DenseBytes));
+
+    /// <summary>Makes the whole value the effect of a command that made a sparse estimate dense, which happens once for each.</summary>
+    private static void EffectIsDense(ref CommandContext c, in Entry entry)
+    {
+        if (!HyperLogLog.IsSparse(entry)) StringCommands.EffectIsSet(ref c, 1, entry.Value, time: 0, keepExpiry: true);
     }
 
     private static void Create(ref CommandContext c, ref Entry entry)

@@ -78,6 +78,7 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
     public async Task<string> AskAsync(params string[] words)
     {
         await channel.SendAsync(end, words).ConfigureAwait(false);
-        return await channel.ReadLineAsync(end).ConfigureAwait(false);
+        string answer = await channel.ReadLineAsync(end).ConfigureAwait(false);
+        return string.IsNullOrWhiteSpace(answer) ? throw new InvalidDataException("the master answers with an empty line") : answer;
     }
 }

@@ -17,6 +17,9 @@ public static partial class HyperLogLog
 {
     public const int Registers = 1 << IndexBits;
 
+    /// <summary>The length of a dense estimate.</summary>
+    public const int DenseBytes = HeaderBytes + Registers * RegisterBits / 8;
+
     private const int IndexBits = 14;
     private const int MaxRun = 64 - IndexBits;
     private const int RegisterBits = 6;
@@ -25,7 +28,6 @@ public static partial class HyperLogLog
     private const int HeaderBytes = 16;
     private const int FormAt = 4, CacheAt = 8;
     private const byte Dense = 0, Sparse = 1;
-    private const int DenseBytes = HeaderBytes + Registers * RegisterBits / 8;
     private const ulong Stale = 1UL << 63;
 
     private static ReadOnlySpan<byte> Magic => "HYLL"u8;
