@@ -251,13 +251,18 @@ internal sealed class ServerCore : IDataServices, IClientServices
     public string? LoadData()
     {
         string? refusal;
-        if (!Config.AppendOnly) refusal = Snapshots.Load();
+        if (!Config.AppendOnly)
+        {
+            UnreadData.WarnOfJournal(this);
+            refusal = Snapshots.Load();
+        }
         else
         {
             refusal = Rewrites.Keeper.Start();
             Journal = Rewrites.Keeper;
         }
         if (refusal is not null) return refusal;
+        if (Cluster is not null && SlotKeys.AreElsewhere(this)) return "You can't have keys in a DB different than DB 0 when in Cluster mode. Exiting.";
         Snapshots.CountFromHere();
         Snapshots.WarnIfImpossible();
         LoadMilliseconds = UnixMilliseconds() - (Loading?.StartedAt ?? UnixMilliseconds());

@@ -28,6 +28,15 @@ internal static class SlotKeys
             if (Count(server, slot) > 0) yield return slot;
     }
 
+    /// <summary>Whether databases other than 0, which a node does not serve, have keys.</summary>
+    public static bool AreElsewhere(ServerCore server)
+    {
+        for (int i = 0; i < server.Shards.Count; i++)
+            for (int database = 1; database < server.Config.Databases; database++)
+                if (server.Shards[i].Store.ExistingDatabase(database) is { Count: > 0 }) return true;
+        return false;
+    }
+
     /// <summary>The number of keys that clients do not see, because another node serves their slots.</summary>
     public static long CountForeign(ServerCore server)
     {

@@ -230,8 +230,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// </summary>
     private string? BeginEmpty()
     {
-        foreach (string other in OtherJournals.Beside(NamesOf(_server.Config), except: _server.Config.BackupDirname))
-            _server.Log.LogWarning("There is no journal by the configured name, but {Other}: was appenddirname or appendfilename changed?", other);
+        UnreadData.WarnBesideNewJournal(_server);
         bool asRdb = _server.Config.AofUseRdbPreamble;
         if (BeginBase(asRdb) is not { } order) return "there is no append-only directory";
         using var run = new SnapshotRun(_server, order);

@@ -88,7 +88,7 @@ internal sealed class Snapshots
 
     private long Changes => _server.Lanes.Sum(static lane => lane.Changes);
 
-    private string Path => _server.Config.PathOf(_server.Config.DbFilename);
+    public string Path => _server.Config.PathOf(_server.Config.DbFilename);
 
     /// <summary>Whether FLUSHALL must save an empty dump file: yes if there are save points.</summary>
     public bool SavesWhenFlushed => _server.Config.SavePoints.Length > 0 && _server.Loading is null;

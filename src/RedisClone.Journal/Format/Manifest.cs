@@ -118,9 +118,16 @@ public sealed class Manifest
             if (file.Kind == ManifestFileKind.Base) @base = file;
             else (file.Kind == ManifestFileKind.History ? history : increments).Add(file);
         }
+        // A rewrite supersedes increments in order, so this line has a wrong type: its commands would be lost, and its file deleted.
+        if (history.Find(file => IsIncrement(file) && (increments.Count > 0 ? file.Sequence > increments[0].Sequence : !history.Exists(IsBase))) is { } newer)
+            return Fail($"{newer.Name} is marked as superseded, but it is newer than what would be loaded", 0, out error);
         manifest = new(@base, history, increments);
         return true;
     }
+
+    private static bool IsIncrement(ManifestFile file) => NumberedFile.Of(file.Name)?.Entry.Kind == ManifestFileKind.Increment;
+
+    private static bool IsBase(ManifestFile file) => NumberedFile.Of(file.Name)?.Entry.Kind == ManifestFileKind.Base;
 
     private static string? ParseLine(string line, out ManifestFile file)
     {

@@ -35,6 +35,8 @@ public sealed class ManifestTests
     [InlineData("file a seq 1 type i\nfile a seq 2 type i\n", "Found a file name twice")]
     [InlineData("file a seq 1 type b\nfile a seq 2 type i\n", "Found a file name twice")]
     [InlineData("file a seq 1 type h\nfile a seq 2 type i\n", "Found a file name twice")]
+    [InlineData("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type h\n", "a.2.incr.aof is marked as superseded")]
+    [InlineData("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type h\n", "a.1.incr.aof is marked as superseded")]
     [InlineData("file a seq 2 type i", "The AOF manifest file contains too long line")]
     public void RefusesWithTheErrorsOfRedis(string text, string error)
     {
