@@ -10,7 +10,7 @@ internal sealed class Options
     public const string Usage = """
         perf/compare/run [options]
           --workloads a,b*    by name, pattern or group (core, memory, collections, streams, scripts, durable, recovery,
-                              caches, transport, watched, links, values, floor, contention,
+                              caches, transport, watched, links, values, floor, contention, shared,
                               replication, cluster, memtier, all); default core
           --contention        the same as --workloads contention
           --servers a,b       only these servers

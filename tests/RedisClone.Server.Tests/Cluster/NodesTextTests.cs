@@ -59,6 +59,7 @@ public sealed class NodesTextTests
     [InlineData("0-99", "99-0", "line 1: '99-0' is no range of slots")]
     [InlineData("0-99", "0-16384", "line 1: '16384' is no slot")]
     [InlineData("102-16383", "101-16383", "line 3: slot 101 has two owners")]
+    [InlineData("vars", "  \nvars", "line 4: the line has only spaces")]
     [InlineData("400-400", "400-300", "line 4: '400-300' is no range of slots")]
     [InlineData("shard-id=" + Shard, "shard-id=x", "line 1: unknown or invalid field 'shard-id=x'")]
     [InlineData("slave " + A, "slave " + B, "line 2: a node is its own master")]

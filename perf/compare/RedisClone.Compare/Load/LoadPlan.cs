@@ -14,6 +14,9 @@ internal sealed record LoadPlan(IReadOnlyList<Share> Mix, int Connections, int P
     /// <summary>The number of requests in one operation, for example the commands of a transaction.</summary>
     public int RequestsPerOperation { get; init; } = 1;
 
+    /// <summary>The threads of memtier_benchmark, which divide the connections among them. The load generator uses a thread for each of its cores.</summary>
+    public int Threads { get; init; } = 1;
+
     public const string Channel = "channel";
 }
 

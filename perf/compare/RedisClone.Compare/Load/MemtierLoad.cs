@@ -17,7 +17,8 @@ internal sealed class MemtierLoad(string path, ServerSetup setup, LoadPlan plan,
         int seconds = Math.Max(1, (int)Math.Round(limit.Duration.TotalSeconds));
         string[] arguments =
         [
-            "-c", string.Join(',', cores), path, "-s", "127.0.0.1", .. ToServer(), "-t", "1", "-c", Text(plan.Connections),
+            "-c", string.Join(',', cores), path, "-s", "127.0.0.1", .. ToServer(), "-t", Text(plan.Threads),
+            "-c", Text(plan.Connections / plan.Threads),
             "--pipeline", Text(plan.Pipeline), "--ratio", "1:10", "-d", "256", "--key-prefix", "memtier-",
             "--key-minimum", "100000", "--key-maximum", "999999", "--key-pattern", "R:R", "--distinct-client-seed",
             "--test-time", Text(seconds), "--hide-histogram", "--json-out-file", report,

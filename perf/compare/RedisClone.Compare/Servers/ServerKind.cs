@@ -15,6 +15,9 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
     /// <summary>The suffix of a build of this server that keeps no history and whose figures are not read.</summary>
     public const string Unwatched = "-unwatched";
 
+    /// <summary>The suffix of a build of this server with one event loop.</summary>
+    public const string OneLoop = "-one-loop";
+
     /// <summary>The program of perf/floor.</summary>
     public const string Floor = "floor";
     public const string Valkey = "Valkey";
@@ -41,11 +44,13 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
             yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
             yield return new ServerKind(Sockets, ours, setup => [.. OurArguments(setup), "--transport", "sockets"]) { OnlyGroup = "transport" };
             yield return WithoutHistory(Ours, ours);
+            yield return WithOneLoop(Ours, ours);
         }
         if (Setting("REDISCLONE_NATIVE") is { } native)
         {
             yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
             yield return WithoutHistory(Native, native);
+            yield return WithOneLoop(Native, native);
         }
         if (Setting("FLOOR_SERVER") is { } floor)
             yield return new ServerKind(Floor, floor, setup => [setup.Port.ToString(CultureInfo.InvariantCulture)]) { OnlyGroup = "floor" };
@@ -121,6 +126,9 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
 
     private static ServerKind WithoutHistory(string build, string path) =>
         new(build + Unwatched, path, setup => [.. OurArguments(setup), "--metrics-history", "no"]) { OnlyGroup = "watched" };
+
+    private static ServerKind WithOneLoop(string build, string path) =>
+        new(build + OneLoop, path, setup => [.. OurArguments(setup), "--io-loops", "1"]) { OnlyGroup = "shared" };
 
     private static string? Setting(string name) =>
         Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;

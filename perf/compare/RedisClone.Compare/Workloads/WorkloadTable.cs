@@ -27,7 +27,7 @@ internal static class WorkloadTable
     public static IReadOnlyList<Workload> All { get; } =
     [
         .. Core(), .. Floor(), .. Links(), .. Values(), .. Memory(), .. Collections(), .. Streams(), .. Pauses(), .. Scripts(), .. Durable(),
-        .. Recovery(), .. Caches(), .. Transports(), .. Watched(), .. Contention(),
+        .. Recovery(), .. Caches(), .. Transports(), .. Watched(), .. Contention(), .. Shared(),
         .. Replication(), .. Cluster(),
     ];
 
@@ -403,5 +403,29 @@ internal static class WorkloadTable
             };
 
         static string Name(int cores, int pipeline) => $"cores-{cores}-p{pipeline}";
+    }
+
+    /// <summary>
+    /// A server and memtier_benchmark on the same two cores, both with their defaults, as on the machine of a developer; and a load of
+    /// a tenth of a core, for which a second event loop must cost nothing.
+    /// </summary>
+    private static IEnumerable<Workload> Shared()
+    {
+        yield return Row("shared-p1", new(s_setGet, 200, 1) { Threads = 4 }) with
+        {
+            ByMemtier = true,
+            Goals = [Least(Metric.Throughput, 1.1, Redis), Most(Metric.P99, 1.0, Redis)],
+        };
+        yield return Row("shared-p30", new(s_setGet, 200, 30) { Threads = 4 }) with
+        {
+            ByMemtier = true,
+            Goals = [Least(Metric.Throughput, 1.4, Redis), Most(Metric.P99, 1.0, Redis)],
+        };
+        yield return Row("shared-low-rate", new(s_setGet, 50, 1) { RatePerSecond = 15_000 }) with
+        {
+            Goals = [Most(Metric.Cpu, 1.0, OneLoop)],
+        };
+
+        static Workload Row(string name, LoadPlan load) => new(name, "shared", [s_millionKeys], load) { ServerCores = 2, LoadSharesCores = true };
     }
 }

@@ -65,6 +65,7 @@ internal static class NodesText
         {
             if (line.Length == 0) return;
             string[] words = line.Split(' ', StringSplitOptions.RemoveEmptyEntries);
+            if (words.Length == 0) throw new FormatException("the line has only spaces");
             if (words[0] == "vars") TakeVariables(words);
             else TakeNode(words);
         }
