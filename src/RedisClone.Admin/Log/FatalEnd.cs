@@ -1,3 +1,4 @@
+using System.Runtime.ExceptionServices;
 using System.Runtime.InteropServices;
 using Microsoft.Extensions.Logging;
 using RedisClone.Engine;
@@ -32,9 +33,13 @@ internal static partial class FatalEnd
         if (HeapLimit.Bytes > 0) s_reserve = new MemoryReserve(Limits.FatalReserve);
         Fatal.EndProcess = End;
         AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
-        AppDomain.CurrentDomain.UnhandledException +=
-            static (_, unhandled) => Fatal.End("A thread ended with an exception that nothing handled",
-                unhandled.ExceptionObject as Exception);
+        // The runtime's own end allocates before it calls anything. With a full heap it would hang there, for example if the pool of threads
+        // lacks memory for a thread.
+        ExceptionHandling.SetUnhandledExceptionHandler(static unhandled =>
+        {
+            Fatal.End("A thread ended with an exception that nothing handled", unhandled);
+            return false;
+        });
     }
 
     /// <summary>
