@@ -174,7 +174,6 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
                 cluster.State.Removable.UnionWith(task.Slots);
                 cluster.State.Later(Pending.Save | Pending.Flush);
                 TakeEpoch();
-                cluster.Finish();
             }
             Volatile.Write(ref _snapshot, length);
             return;
@@ -191,7 +190,10 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// </summary>
     private void TakeEpoch()
     {
-        if (cluster.State.BumpEpoch()) cluster.Bus.BroadcastPong();
+        bool isNew = cluster.State.BumpEpoch();
+        // The file has the epoch before the nodes hear of it.
+        cluster.Finish();
+        if (isNew) cluster.Bus.BroadcastPong();
     }
 
     /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>
