@@ -372,21 +372,18 @@ internal sealed class ClusterMember : IDisposable
     {
         foreach (int slot in SlotKeys.Occupied(_server))
         {
-            if (State.Importing[slot] is not null) continue;
-            if (State.OwnerOf(slot) is not { } owner)
+            ClusterNode? owner = State.OwnerOf(slot);
+            if (owner == State.Myself || State.Importing[slot] is not null || owner is not null && State.Removable.Contains(slot)) continue;
+            if (owner is null)
             {
                 State.Assign(slot, State.Myself);
                 _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is unassigned. Taking it.", slot);
             }
-            else if (State.IsForeign(slot) && !State.Removable.Contains(slot))
+            else
             {
                 State.Importing[slot] = owner;
                 State.SlotsChanged = true;
                 _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is assigned to {Node}. Setting it to importing.", slot, owner.Label);
-            }
-            else
-            {
-                continue;
             }
             State.Later(Pending.Save | Pending.Flush);
         }

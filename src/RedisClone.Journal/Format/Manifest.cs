@@ -118,16 +118,18 @@ public sealed class Manifest
             if (file.Kind == ManifestFileKind.Base) @base = file;
             else (file.Kind == ManifestFileKind.History ? history : increments).Add(file);
         }
-        // A rewrite supersedes increments in order, so this line has a wrong type: its commands would be lost, and its file deleted.
-        if (history.Find(file => IsIncrement(file) && (increments.Count > 0 ? file.Sequence > increments[0].Sequence : !history.Exists(IsBase))) is { } newer)
+        // A rewrite supersedes increments in order, so this line has a wrong type: its commands would be lost, and its file deleted. Without
+        // any increment to load, the journal ended with a rewrite, which superseded the base too.
+        bool endedWithRewrite = increments.Count == 0 && history.Exists(static file => FirstKindOf(file) == ManifestFileKind.Base);
+        long first = increments.Count > 0 ? increments[0].Sequence : endedWithRewrite ? long.MaxValue : 0;
+        if (history.Find(file => FirstKindOf(file) == ManifestFileKind.Increment && file.Sequence > first) is { } newer)
             return Fail($"{newer.Name} is marked as superseded, but it is newer than what would be loaded", 0, out error);
         manifest = new(@base, history, increments);
         return true;
     }
 
-    private static bool IsIncrement(ManifestFile file) => NumberedFile.Of(file.Name)?.Entry.Kind == ManifestFileKind.Increment;
-
-    private static bool IsBase(ManifestFile file) => NumberedFile.Of(file.Name)?.Entry.Kind == ManifestFileKind.Base;
+    /// <summary>The kind that a file had before it was superseded, by its name.</summary>
+    private static ManifestFileKind? FirstKindOf(ManifestFile file) => NumberedFile.Of(file.Name)?.Entry.Kind;
 
     private static string? ParseLine(string line, out ManifestFile file)
     {

@@ -42,15 +42,15 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         if (ours is not null)
         {
             yield return new ServerKind(Ours, ours, OurArguments) { UsesAllCores = true };
-            yield return new ServerKind(Sockets, ours, setup => [.. OurArguments(setup), "--transport", "sockets"]) { OnlyGroup = "transport" };
-            yield return WithoutHistory(Ours, ours);
-            yield return WithOneLoop(Ours, ours);
+            yield return Variant(Sockets, ours, "transport", "--transport", "sockets");
+            yield return Variant(Ours + Unwatched, ours, "watched", "--metrics-history", "no");
+            yield return Variant(Ours + OneLoop, ours, "shared", "--io-loops", "1");
         }
         if (Setting("REDISCLONE_NATIVE") is { } native)
         {
             yield return new ServerKind(Native, native, OurArguments) { UsesAllCores = true };
-            yield return WithoutHistory(Native, native);
-            yield return WithOneLoop(Native, native);
+            yield return Variant(Native + Unwatched, native, "watched", "--metrics-history", "no");
+            yield return Variant(Native + OneLoop, native, "shared", "--io-loops", "1");
         }
         if (Setting("FLOOR_SERVER") is { } floor)
             yield return new ServerKind(Floor, floor, setup => [setup.Port.ToString(CultureInfo.InvariantCulture)]) { OnlyGroup = "floor" };
@@ -124,11 +124,9 @@ internal sealed partial record ServerKind(string Name, string Path, Func<ServerS
         .. setup.HttpPort > 0 ? ["--http-port", setup.HttpPort.ToString(CultureInfo.InvariantCulture)] : (string[])[],
     ];
 
-    private static ServerKind WithoutHistory(string build, string path) =>
-        new(build + Unwatched, path, setup => [.. OurArguments(setup), "--metrics-history", "no"]) { OnlyGroup = "watched" };
-
-    private static ServerKind WithOneLoop(string build, string path) =>
-        new(build + OneLoop, path, setup => [.. OurArguments(setup), "--io-loops", "1"]) { OnlyGroup = "shared" };
+    /// <summary>A build of this server with more arguments, which only one group of workloads includes.</summary>
+    private static ServerKind Variant(string name, string path, string group, params string[] more) =>
+        new(name, path, setup => [.. OurArguments(setup), .. more]) { OnlyGroup = group };
 
     private static string? Setting(string name) =>
         Environment.GetEnvironmentVariable(name) is { Length: > 0 } value ? value : null;

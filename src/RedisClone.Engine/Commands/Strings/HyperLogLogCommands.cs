@@ -186,7 +186,7 @@ internal static class HyperLogLogCommands
         c.Session is { IsReplay: true, IsPrimary: false } ? long.MaxValue : c.Data.Config.HllSparseMaxBytes;
 
     private static bool ReserveDense(ref CommandContext c) =>
-        !c.EffectsWanted || c.ReserveEffects(EffectBuffer.SizeOf(4, "SETKEEPTTL".Length + c.Args[1].Length + (long)HyperLogLog.DenseBytes));
+        c.ReserveEffects(EffectBuffer.SizeOf(4, "SETKEEPTTL".Length + c.Args[1].Length + (long)HyperLogLog.DenseBytes));
 
     /// <summary>Makes the whole value the effect of a command that made a sparse estimate dense, which happens once for each.</summary>
     private static void EffectIsDense(ref CommandContext c, in Entry entry)
