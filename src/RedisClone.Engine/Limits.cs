@@ -142,6 +142,12 @@ internal static class Limits
     /// <summary>Bytes of replies after which a batch waits until the client receives them.</summary>
     public const int UnflushedReplies = 512 * 1024;
 
+    /// <summary>
+    /// The memory of clients counts output that is not flushed each time when it has grown by this many bytes. The connection may wait
+    /// long for a shard before it can flush.
+    /// </summary>
+    public const int NoticedOutput = 16 * 1024;
+
     /// <summary>Bytes of unsent replies for a client whose class has no limit.</summary>
     public const long ReplyBytes = 1L << 32;
 

@@ -12,8 +12,10 @@ public sealed class BufferPool
     /// <summary>The size for messages. An event loop may use as many of these as it has subscribers.</summary>
     public const int SmallestSize = 1024;
 
-    /// <summary>The size for requests and replies.</summary>
-    public const int UsualSize = 16 * 1024;
+    /// <summary>
+    /// The size for requests and replies. It is smaller in a small heap, because each client that waits for a shard holds such an array.
+    /// </summary>
+    public static readonly int UsualSize = HeapLimit.IsSmall ? 4 * 1024 : 16 * 1024;
 
     /// <summary>Holds a value of one megabyte with its surroundings.</summary>
     private const int LargestPooled = 2 * 1024 * 1024;

@@ -6,7 +6,7 @@ namespace RedisClone.Protocol;
 /// Pooled chunks for the part of a reply that cannot go to the output yet. A hole is room for the header of an aggregate whose
 /// length is known only at its end. Copying the scratch to the output omits the unused part of each hole.
 /// </summary>
-internal sealed class ReplyScratch
+internal sealed class ReplyScratch(ScratchLimit? limit)
 {
     public const int HoleSize = 32;
 
@@ -31,6 +31,7 @@ internal sealed class ReplyScratch
         _chunks.EnsureCapacity(_chunks.Count + 1);
         byte[] array = ArrayPool<byte>.Shared.Rent(Math.Max(size, _chunks.Count == 0 ? FirstChunk : LaterChunk));
         _chunks.Add(new Chunk(array, 0));
+        limit?.Add(array.Length);
         return array;
     }
 
@@ -59,7 +60,7 @@ internal sealed class ReplyScratch
     /// <summary>Removes all chunks and holes after the given counts. Returns the chunk that is then the last one.</summary>
     public byte[] CutTo(int chunks, int holes)
     {
-        for (int i = chunks; i < _chunks.Count; i++) ArrayPool<byte>.Shared.Return(_chunks[i].Array);
+        for (int i = chunks; i < _chunks.Count; i++) Return(_chunks[i].Array);
         _chunks.RemoveRange(chunks, _chunks.Count - chunks);
         _holes.RemoveRange(holes, _holes.Count - holes);
         if (chunks > 0) return _chunks[^1].Array;
@@ -93,6 +94,9 @@ internal sealed class ReplyScratch
                 at = _holes[hole].Offset + HoleSize;
             }
             output.Write(chunk.Array.AsSpan(at, chunk.Length - at));
+            // A long reply would take twice its memory otherwise.
+            _chunks[i] = new Chunk([], 0);
+            Return(chunk.Array);
         }
         CutTo(0, 0);
     }
@@ -115,6 +119,12 @@ internal sealed class ReplyScratch
             target = Put(chunk.Array.AsSpan(at, chunk.Length - at), target);
         }
         CutTo(0, 0);
+    }
+
+    private void Return(byte[] array)
+    {
+        ArrayPool<byte>.Shared.Return(array);
+        limit?.Add(-array.Length);
     }
 
     private static Span<byte> Put(ReadOnlySpan<byte> bytes, Span<byte> target)

@@ -17,7 +17,7 @@ public sealed partial class ReplyWriter
     /// <summary>The largest chunk that is requested from the output for a reply that must stay droppable.</summary>
     private const int MaxContiguous = 16 * 1024 * 1024;
 
-    private readonly ReplyScratch _scratch = new();
+    private readonly ReplyScratch _scratch = new(scratchLimit);
     private IBufferWriter<byte> _output = output;
 
     // The array in use, of the output or of scratch. The bytes [_base, _pos) follow the _before bytes written earlier.
@@ -204,7 +204,7 @@ public sealed partial class ReplyWriter
 
     private void Grow(int size)
     {
-        if (BytesWritten - _committed > Limit && !Overflowed) Overflow();
+        if ((BytesWritten - _committed > Limit || _inScratch && scratchLimit is { IsExceeded: true }) && !Overflowed) Overflow();
         if (_inScratch)
         {
             NextScratchChunk(size);

@@ -10,7 +10,9 @@ namespace RedisClone.Protocol;
 /// Writes replies in RESP2 or RESP3. One per connection or per capture of replies; not thread-safe. This part implements RESP;
 /// ReplyWriter.Buffers.cs manages the bytes.
 /// </summary>
-public sealed partial class ReplyWriter(IBufferWriter<byte> output)
+/// <param name="output">The destination.</param>
+/// <param name="scratchLimit">A limit of the scratch that this writer shares with others; null for none.</param>
+public sealed partial class ReplyWriter(IBufferWriter<byte> output, ScratchLimit? scratchLimit = null)
 {
     /// <summary>A bulk string up to this length is written as one piece with its header.</summary>
     private const int SmallBulk = 8 * 1024;

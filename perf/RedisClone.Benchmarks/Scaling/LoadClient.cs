@@ -38,6 +38,8 @@ internal sealed class LoadClient : IEventLoopFeature
 
     public long OutputRoom => 0;
 
+    public bool IsBroken => false;
+
     public long MostUnread { get; set; }
 
     /// <summary>Has no effect: the pipe in memory completes its reads.</summary>

@@ -38,6 +38,7 @@ internal sealed class ClientMemory(ServerCore server)
     private long _strangers;            // of the total: clients that have not authenticated
     private long _held;
     private long _looked;               // the sum at the last check of whether data must be evicted
+    private bool _isCrowded;
     private int _connections;
     private int _evicting;
     private long _restUntil;
@@ -56,6 +57,12 @@ internal sealed class ClientMemory(ServerCore server)
     /// it are refused.
     /// </summary>
     public bool IsFull => Budget.LimitsClients && Budget.Clients > Budget.ClientLimit;
+
+    /// <summary>
+    /// Whether clients, those included that are being disconnected, hold a quarter more than their part of the heap. Commands with
+    /// replies of any length are refused, because evicted clients release their memory later than other clients take more.
+    /// </summary>
+    public bool IsCrowded => Volatile.Read(ref _isCrowded);
 
     /// <summary>Bytes of clients that are being disconnected.</summary>
     public long Leaving => Volatile.Read(ref _leaving);
@@ -95,8 +102,7 @@ internal sealed class ClientMemory(ServerCore server)
         {
             long most = budget.ClientLimit;
             long idle = (Volatile.Read(ref _connections) + 1L) * Limits.BytesPerConnection;
-            // The memory of clients that were just disconnected is not released yet, so for a while the sum may be higher.
-            bool isFull = idle > most - most / 4 || budget.Clients > most + most / 4;
+            bool isFull = idle > most - most / 4 || budget.Clients > MostOf(most);
             // Kestrel's accept loop does not survive a failed allocation, so it gets no connection right after one.
             if (isFull || server.Failures.IsReserveOut)
             {
@@ -167,7 +173,12 @@ internal sealed class ClientMemory(ServerCore server)
     /// </summary>
     public void Tend(bool isShortOfMemory)
     {
-        if (Budget.LimitsClients) Recount();
+        if (Budget.LimitsClients)
+        {
+            Recount();
+            // Two threads that change the sum may note an outdated result.
+            LookAtCrowd();
+        }
         if (!isShortOfMemory) return;
         bool isMuch = Budget.LimitsClients && Budget.Clients > Budget.ClientLimit / 2;
         (int count, long bytes) = Evict(new Choice(Limits.FailureReserve, isMuch ? 1 : Limits.MuchForAClient));
@@ -183,8 +194,18 @@ internal sealed class ClientMemory(ServerCore server)
     private void Add(long bytes)
     {
         Interlocked.Add(ref _total, bytes);
-        if (Budget.LimitsClients) Budget.ClientsChanged(bytes);
+        if (!Budget.LimitsClients) return;
+        Budget.ClientsChanged(bytes);
+        LookAtCrowd();
     }
+
+    private void LookAtCrowd() => Volatile.Write(ref _isCrowded, Budget.Clients > MostOf(Budget.ClientLimit));
+
+    /// <summary>
+    /// The most that clients hold for a while beyond their part of the heap: the memory of clients that were just disconnected is
+    /// not released yet.
+    /// </summary>
+    private static long MostOf(long part) => part + part / 4;
 
     private void CountAll()
     {

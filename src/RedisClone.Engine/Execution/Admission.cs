@@ -13,6 +13,9 @@ internal static class Admission
 {
     private const int QuotedLength = 128;
 
+    /// <summary>Commands whose replies may be long, or that may take memory.</summary>
+    private const CommandFlags MayGrow = CommandFlags.ReadOnly | CommandFlags.DenyOom | CommandFlags.RunsScript;
+
     private const CommandFlags OnKeyspace = CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate;
 
     /// <summary>
@@ -46,6 +49,7 @@ internal static class Admission
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
+        if (server.ClientMemory.IsCrowded && row.Has(MayGrow)) return Errors.AllocationFailed;
         if (row.Has(CommandFlags.NoAsyncLoading) && server.Role.LoadsBeside) return Errors.Loading;
         if (session.IsReplica && row.Has(OnKeyspace)) return "ERR Replica can't interact with the keyspace";
         return row.Has(CommandFlags.AllowBusy) || !server.Scripts.Runs.IsAnyBusy ? null : server.Scripts.Runs.Refuse(session, row, request);

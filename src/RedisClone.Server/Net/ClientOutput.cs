@@ -5,6 +5,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands.Pubsub;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Replication;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Transport.EventLoop;
 
@@ -16,15 +17,21 @@ namespace RedisClone.Server.Net;
 /// </summary>
 internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 {
+    /// <summary>The part of a heap with a limit that long replies of all clients may take before they are handed over: an eighth.</summary>
+    private const int ScratchPart = 8;
+
+    private static readonly ScratchLimit? s_scratch = HeapLimit.Bytes > 0 ? new ScratchLimit(HeapLimit.Bytes / ScratchPart) : null;
+
     private readonly Pushes _pushes = new();
     private DiscardWriter? _discard;
     private volatile bool _mustLookAtChannels;
     private long _mutedFrom;
     private long _handedOver;              // of the bytes that the reply writer counts
     private long _flushing;                // in a flush that the transport has not finished
+    private long _noted;                   // of the unflushed bytes
     private long _softLimitSince;
 
-    public ReplyWriter Reply { get; } = new(pipe);
+    public ReplyWriter Reply { get; } = new(pipe, s_scratch);
 
     /// <summary>The client as a replica, which receives the stream of effects; null for other clients.</summary>
     public Replica? Replica { get; set; }
@@ -38,22 +45,17 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     public long Unsent => Queued + (Replica?.Unsent ?? 0);
 
     /// <summary>
-    /// Whether the written output waits until its effects are durable. An event loop holds the output itself.
-    /// </summary>
-    public bool IsHeldBack { get; set; }
-
-    /// <summary>
     /// The bytes kept for this client alone after a turn of its work. The stream of effects is not counted, because all replicas
     /// share it.
     /// </summary>
-    public long Held => (IsHeldBack ? Unflushed : 0) + Queued;
+    public long Held => Volatile.Read(ref _noted) + Queued;
 
     private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 
     /// <summary>
     /// The same as <see cref="Held"/>, as the bytes of the arrays: a chunk of output may be much larger than what it holds.
     /// </summary>
-    public long HeldRoom => Math.Max(Held, (IsHeldBack ? Unflushed : 0) + (loop?.OutputRoom ?? 0) + _pushes.Bytes);
+    public long HeldRoom => Math.Max(Held, (loop?.OutputRoom ?? 0) + _pushes.Bytes);
 
     public int Messages => _pushes.Count;
 
@@ -69,6 +71,11 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         set => _mustLookAtChannels = value;
     }
 
+    /// <summary>
+    /// Counts the output that commands wrote so far as held, because the connection may have to wait before it can flush.
+    /// </summary>
+    public void NoteUnflushed() => Volatile.Write(ref _noted, Unflushed);
+
     public void WriteMessages(Session session)
     {
         bool muted = _discard is not null;
@@ -82,6 +89,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         }
         if (muted) Mute(true);
     }
+
+    /// <summary>Releases the replies that were not handed over, because the client is gone.</summary>
+    public void Drop() => Reply.Restart(new DiscardWriter());
 
     /// <summary>Starts or stops dropping the replies.</summary>
     public void Mute(bool muted)
@@ -102,6 +112,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
         Reply.Commit();
         long bytes = Unflushed;
         _handedOver += bytes;
+        Volatile.Write(ref _noted, 0);
         session.NetOutput += bytes;
         lane.NetOutput += bytes;
         if (bytes > 0) lane.CountSent(bytes);

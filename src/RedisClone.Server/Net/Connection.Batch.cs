@@ -102,12 +102,16 @@ internal sealed partial class Connection
         long started = Stopwatch.GetTimestamp();
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
         Session.Reply.Limit = limit.Hard > 0 && !Session.IsReplica ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
-        long outputCheck = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
+        bool isWatched = _server.ClientMemory.IsWatched;
+        long outputMost = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
+        long outputCheck = isWatched ? Math.Min(outputMost, Limits.NoticedOutput) : outputMost;
+        bool isBroken = _loop is { IsBroken: true };
         for (; _current < _batch.Count && (!Session.CloseAfterReply || MustFinish); _current++)
         {
             if (_fetchesMembers) FetchAhead.Members(_server.Shards, _batch, _prepared, _current);
             Request request = _batch[_current];
             CommandRow? row = _prepared[_current].Row;
+            if (isBroken && row is { OnlyReads: true } && !_begun) continue;
             // Replies before a command that may wait must not wait with it.
             if (row is not null && row.Has(CommandFlags.Blocking | CommandFlags.Long) && _output.Unflushed > 0) return Pace.OutputFull;
             if (!_begun) BeforeCommand(row, request, lane);
@@ -146,6 +150,11 @@ internal sealed partial class Connection
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
             if (KillIfOverLimit()) return Pace.EndOfBatch;
+            if (isWatched)
+            {
+                NoteOutput();
+                outputCheck = Math.Min(outputMost, _output.Unflushed + Limits.NoticedOutput);
+            }
             if (_output.Unflushed >= Limits.UnflushedReplies)
             {
                 _current++;
@@ -265,9 +274,11 @@ internal sealed partial class Connection
         do
         {
             _outcome = Run(CurrentRequest, lane, _hold.Shards, onWorker: true, ref started);
-            if (_outcome == Outcome.Done) _current++;
+            if (_outcome != Outcome.Done) break;
+            _current++;
+            if (_output.Unflushed >= Limits.NoticedOutput && !KillIfOverLimit()) NoteOutput();
         }
-        while (_outcome == Outcome.Done && started - begun < s_heldTurn && MayFollow(lane));
+        while (started - begun < s_heldTurn && MayFollow(lane));
         if (_outcome != Outcome.Blocked) return true;
         // The client may be woken at any time, so another thread may own this connection from here on.
         if (_server.Effects.Wanted) _server.Journal?.AppendedElsewhere();
@@ -298,6 +309,7 @@ internal sealed partial class Connection
     private bool MayStillRun()
     {
         if (Session.Transaction is { Aborted: true }) return true;
+        if (CurrentRow.OnlyReads && _loop is { IsBroken: true }) return false;
         _refusal = Admission.Refuse(_server, Session, CurrentRow, CurrentRequest);
         _begun = _refusal is not null;
         return !_begun;

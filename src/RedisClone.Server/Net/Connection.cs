@@ -124,6 +124,13 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         if (!KillIfOverLimit()) NoteMemory();
     }
 
+    /// <summary>Counts the output that is not flushed yet too.</summary>
+    private void NoteOutput()
+    {
+        _output.NoteUnflushed();
+        NoteMemory();
+    }
+
     private void NoteMemory()
     {
         if (_server.ClientMemory.IsWatched && !_killed) _server.ClientMemory.Update(Session);
@@ -270,8 +277,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     /// <summary>Without an event loop, the connection itself waits with its output.</summary>
     private async ValueTask<bool> SendDurableAsync(JournalKeeper journal)
     {
-        _output.IsHeldBack = true;
-        NoteMemory();
+        NoteOutput();
         journal.AppendedElsewhere();
         bool lost = false;
         while (journal.HoldsReplies && Session.SeenLsn > journal.DurableLsn && !(lost = journal.Failure.Length > 0))
@@ -279,7 +285,6 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             journal.Hold(Session.SeenLsn, this);
             await _resumed.Wait();
         }
-        _output.IsHeldBack = false;
         return !lost && await FlushAsync();
     }
 
@@ -298,6 +303,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     internal async ValueTask LeaveAsync()
     {
         _killed = true;
+        _output.Drop();
         _batch.Clear();
         Session.Migration = null;
         Session.Transaction?.Release();

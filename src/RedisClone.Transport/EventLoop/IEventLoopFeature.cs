@@ -21,10 +21,15 @@ public interface IEventLoopFeature
     long InputRoom { get; }
 
     /// <summary>
-    /// Bytes of the arrays that hold unsent output, if they are more than usual or if the peer does not read. Any thread may read
-    /// it.
+    /// Bytes of the arrays that hold written and unsent output, if they are more than usual or if the peer does not read. Any
+    /// thread may read it.
     /// </summary>
     long OutputRoom { get; }
+
+    /// <summary>
+    /// The peer has reset the connection, or it has closed both directions: nothing can be sent any more. Any thread may read it.
+    /// </summary>
+    bool IsBroken { get; }
 
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     long MostUnread { get; set; }

@@ -280,8 +280,8 @@ internal sealed partial class Loop : IEventLoop
     private void RunToTheEnd()
     {
         int turn = _threads.StayToTheEnd();
-        RunGathered(turn);
         _roundIsFull = long.MaxValue;
+        RunGathered(turn);
         RunPostponed(turn);
         RunPosted(turn);
         foreach (ILoopTarget? target in _targets) target?.OnLoopStopping();
@@ -400,11 +400,18 @@ internal sealed partial class Loop : IEventLoop
         }
     }
 
+    /// <summary>
+    /// Runs at least one item, and more while the round has room for them. Long replies to many connections would delay new connections
+    /// otherwise.
+    /// </summary>
     private bool RunGathered(int turn)
     {
         foreach (IGatheredWork work in _gathered) work.Fetch();
         for (int budget = _gathered.Count; turn == _threads.Turn && budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--)
+        {
             work.Run();
+            if (RoundIsFull) break;
+        }
         return turn == _threads.Turn;
     }
 

@@ -38,6 +38,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     private bool _isClosing;
     private bool _isClosed;
     private bool _toldClosed;
+    private volatile bool _isReset;
 
     public LoopConnection(Loop loop, int fd, EndPoint? local, EndPoint? remote)
     {
@@ -72,6 +73,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     public long InputRoom => _reader.Room;
 
     public long OutputRoom => _writer.Room;
+
+    public bool IsBroken => _isReset || _writer.IsBroken;
 
     public long MostUnread
     {
@@ -262,6 +265,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
             HasHungUp = true;
             TellClosed();
         }
+        if ((events & Failed) != 0) _isReset = true;
         if ((events & (Native.EpollOut | Failed)) != 0) _writer.Unblock();
         if ((events & ~Native.EpollOut) != 0)
         {

@@ -35,7 +35,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     /// <summary>Bytes that were posted to the event loop and not yet taken by it.</summary>
     private long _posted;
 
-    /// <summary>The peer is gone, and further output is dropped. Set by the event loop.</summary>
+    /// <summary>Set by the event loop.</summary>
     private volatile bool _broken;
 
     public LoopPipeWriter(LoopConnection connection)
@@ -56,7 +56,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         get
         {
-            long room = _sending.Room + Volatile.Read(ref _posted);
+            long room = _sending.Room + Volatile.Read(ref _posted) + _filled.Room + (Volatile.Read(ref _buffer)?.Length ?? 0);
             return _blocked || Volatile.Read(ref _held) > 0 || room > BufferPool.UsualSize ? room : 0;
         }
     }
@@ -66,6 +66,9 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     /// <summary>On the event loop: all flushed output was sent or dropped.</summary>
     public bool IsDrained => _sending.IsEmpty;
+
+    /// <summary>The peer is gone, and further output is dropped. Any thread may read it.</summary>
+    public bool IsBroken => _broken;
 
     /// <summary>On the event loop: the socket does not take bytes.</summary>
     public bool IsBlocked => _blocked;

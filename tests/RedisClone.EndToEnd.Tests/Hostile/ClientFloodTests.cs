@@ -50,6 +50,30 @@ public sealed class ClientFloodTests
         for (int i = 0; i < acknowledged; i++) reader.Expect(":1000", "STRLEN", $"key:{i}");
     }
 
+    /// <summary>
+    /// All clients read the same value, so they wait for its shard with replies that they have not flushed. Those count as memory of the
+    /// clients too.
+    /// </summary>
+    [Fact]
+    public void LongRepliesDoNotExhaustTheHeap()
+    {
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''");
+        using (RespClient writer = server.Connect())
+        {
+            string value = new('v', 100_000);
+            for (int i = 0; i < 100; i++) writer.Expect("+OK", "SET", $"long:{i}", value);
+        }
+        byte[] request = [.. Enumerable.Repeat(Requests.Encode("GET", "long:0"), 20).SelectMany(static bytes => bytes)];
+        var held = new List<RespClient>();
+        for (int i = 0; i < Clients; i++)
+            if (TryOpen(server.Port, request) is { } client) held.Add(client);
+        foreach (RespClient client in held) client.Dispose();
+        AwaitSet(server.Port, 0);
+        int exit = server.StopOrKill();
+        string[] log = File.ReadAllLines(Path.Combine(server.Folder, "log"));
+        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{string.Join('\n', log.TakeLast(20))}");
+    }
+
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
     [Fact]
     public void UnauthenticatedClientsHaveASmallerPartOfTheHeap()
