@@ -107,10 +107,10 @@ internal static class StreamCommands
     }
 
     /// <summary>
-    /// An upper bound of the size, in bytes, of the effects of XADD: the entry, its idempotent message and the trim.
+    /// An upper bound of the size, in bytes, of the effects of XADD: the entry, its idempotent message with the settings, and the trim.
     /// </summary>
     private static long SizeOfEffects(scoped in CommandContext c, scoped in Entry entry, in StreamTrimOptions trimming) =>
-        2 * EffectBuffer.SizeOf(c.Args.Count + 8, c.Args.WireLength + 4L * StreamIds.MaxLength)
+        3 * EffectBuffer.SizeOf(c.Args.Count + 8, c.Args.WireLength + 4L * StreamIds.MaxLength)
         + (trimming.IsGiven ? StreamReferences.SizeOfTrim(c, entry, trimming.Trim, trimming.Rule) : 0);
 
     /// <summary>

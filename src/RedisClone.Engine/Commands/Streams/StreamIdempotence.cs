@@ -51,16 +51,7 @@ internal static class StreamIdempotence
         if (c.Failed || !c.Expect(entry, ValueType.Stream)) return;
         StreamProducers producers = Obtain(ref c, entry);
         producers.Configure(seconds < 0 ? producers.Seconds : seconds, most < 0 ? producers.Most : most);
-        // The effect names both settings, because the defaults of the server that replays it may differ.
-        if (c.ReplaceEffect(arguments: 6) is { } effect)
-        {
-            effect.Add("XCFGSET"u8);
-            effect.Add(c.Args[1]);
-            effect.Add("IDMP-DURATION"u8);
-            effect.Add(producers.Seconds);
-            effect.Add("IDMP-MAXSIZE"u8);
-            effect.Add(producers.Most);
-        }
+        TellSettings(ref c, producers);
         c.Changed();
         c.Reply.Ok();
     }
@@ -74,19 +65,53 @@ internal static class StreamIdempotence
         Entry entry = c.FindForWrite(1);
         if (!entry.Exists) c.Fail(Errors.NoSuchKey);
         if (c.Failed || !c.Expect(entry, ValueType.Stream)) return;
+        // An effect says what happened. Its source had forgotten the message, for its age or for the number of messages, and the
+        // command that added the entry may have trimmed it too.
+        bool isEffect = c.Session.IsReplay || c.Session.IsPrimary;
         StreamProducers producers = StreamProducers.Of(entry);
+        if (producers.Exist && !isEffect) producers.Expire(c.Args[2], c.Now);
         if (producers.Exist && producers.TryFind(c.Args[2], c.Args[3], out StreamId known))
         {
-            if (known != id) c.Fail("ERR The specified IDMP producer-id/idempotent-id pair maps to a different stream ID");
-            else c.Reply.Ok();
-            return;
+            if (known == id)
+            {
+                c.Reply.Ok();
+                return;
+            }
+            if (!isEffect) c.Fail("ERR The specified IDMP producer-id/idempotent-id pair maps to a different stream ID");
+            else producers.Forget(c.Args[2], c.Args[3]);
         }
-        // A replayed record is valid without its entry: the command that added the entry may also have trimmed it.
-        if (!c.Session.IsReplay && !StreamValue.Contains(entry, id)) c.Fail("ERR The specified stream ID was deleted or doesn't exist");
+        if (!isEffect && !c.Failed && !StreamValue.Contains(entry, id)) c.Fail("ERR The specified stream ID was deleted or doesn't exist");
         if (c.Failed) return;
-        Obtain(ref c, entry).Remember(c.Args[2], c.Args[3], id);
+        Remember(ref c, entry, c.Args[2], c.Args[3], id);
         c.Changed();
         c.Reply.Ok();
+    }
+
+    private static void Remember(
+        ref CommandContext c, in Entry entry, scoped ReadOnlySpan<byte> producer, scoped ReadOnlySpan<byte> message, StreamId id)
+    {
+        bool isFirst = !StreamProducers.Of(entry).Exist;
+        StreamProducers producers = Obtain(ref c, entry);
+        producers.Remember(producer, message, id);
+        if (isFirst) TellSettings(ref c, producers);
+        if (c.ReplaceEffect(arguments: 5) is not { } effect) return;
+        effect.Add("XIDMPRECORD"u8);
+        effect.Add(c.Args[1]);
+        effect.Add(producer);
+        effect.Add(message);
+        effect.Add(id);
+    }
+
+    /// <summary>Adds both settings as an effect, because the parameters of the server that replays it may differ.</summary>
+    private static void TellSettings(ref CommandContext c, StreamProducers producers)
+    {
+        if (c.ReplaceEffect(arguments: 6) is not { } effect) return;
+        effect.Add("XCFGSET"u8);
+        effect.Add(c.Args[1]);
+        effect.Add("IDMP-DURATION"u8);
+        effect.Add(producers.Seconds);
+        effect.Add("IDMP-MAXSIZE"u8);
+        effect.Add(producers.Most);
     }
 
     private static StreamProducers Obtain(ref CommandContext c, in Entry entry) =>
@@ -138,14 +163,7 @@ internal static class StreamIdempotence
         public readonly void Remember(ref CommandContext c, in Entry entry, int fields, StreamId id)
         {
             Span<byte> digest = stackalloc byte[DigestBytes];
-            ReadOnlySpan<byte> name = Name(c.Args, fields, digest);
-            Obtain(ref c, entry).Remember(c.Args[_producer], name, id);
-            if (c.ReplaceEffect(arguments: 5) is not { } effect) return;
-            effect.Add("XIDMPRECORD"u8);
-            effect.Add(c.Args[1]);
-            effect.Add(c.Args[_producer]);
-            effect.Add(name);
-            effect.Add(id);
+            StreamIdempotence.Remember(ref c, entry, c.Args[_producer], Name(c.Args, fields, digest), id);
         }
 
         /// <summary>

@@ -141,6 +141,16 @@ public readonly record struct StreamProducers
         while (OrderOf(owner).Weight > Most) ForgetOldest(owner);
     }
 
+    /// <summary>Forgets a message that is remembered.</summary>
+    public void Forget(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message)
+    {
+        uint owner = Names.Find(producer);
+        uint handle = MessagesOf(owner).Find(message);
+        RankTree<ProducedItem> order = OrderOf(owner);
+        TreePath path = order.Seek(new BeforeProduced(new ProducedItem(IdOf(handle), handle)));
+        Forget(owner, ref path);
+    }
+
     private void AddMessage(uint owner, ReadOnlySpan<byte> message, StreamId id)
     {
         uint handle = MessagesOf(owner).Add(message, Unsafe.SizeOf<StreamId>());
@@ -254,6 +264,12 @@ public readonly record struct StreamProducers
     {
         RankTree<ProducedItem> order = OrderOf(owner);
         TreePath path = order.SeekRank(0, out _);
+        Forget(owner, ref path);
+    }
+
+    private void Forget(uint owner, ref TreePath path)
+    {
+        RankTree<ProducedItem> order = OrderOf(owner);
         uint message = order.At(ref path).Message;
         order.Remove(ref path);
         MessagesOf(owner).Remove(message);
