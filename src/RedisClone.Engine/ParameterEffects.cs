@@ -28,6 +28,8 @@ internal static class ParameterEffects
         ApplyEncodings(server);
         foreach (string name in Encodings) On(server, name, () => ApplyEncodings(server));
         server.Parameters.OnChanged("appendonly", () => server.Rewrites.TurnJournal(config.AppendOnly));
+        server.Parameters.OnChanged("dir", () => server.Journal is null ? null
+            : "the append-only files stay where they are, so a start would not find them. Set appendonly to no before, and to yes after");
         On(server, "appendfsync", () => server.Journal?.Adapt());
         On(server, "notify-keyspace-events", () => server.Notifications.Enabled = config.NotifyKeyspaceEvents);
         On(server, "slowlog-log-slower-than", server.SlowLog.Adapt);

@@ -4,13 +4,13 @@ namespace RedisClone.Server.Net;
 
 /// <summary>
 /// The connections of an HTTP port, of which there are only some at a time. If all places are taken, a new connection takes the place of
-/// the one that has waited longest for a request, so that clients that keep their connections cannot lock out a health check.
+/// the one that has waited longest for a request or for its body, so that clients that keep their connections cannot lock out a health check.
 /// </summary>
 internal sealed class HttpPlaces(int places)
 {
     private readonly Lock _gate = new();
 
-    /// <summary>The connections without a request begin with the one that has waited longest.</summary>
+    /// <summary>The connections without a whole request begin with the one that has waited longest.</summary>
     private readonly LinkedList<Place> _waiting = new(), _answering = new();
 
     public ConnectionDelegate Limit(ConnectionDelegate next) => async connection =>

@@ -126,7 +126,11 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         context.Response.Headers.Connection = default;
         try
         {
+            // While its body arrives, which a client can delay, the connection may lose its place to another one.
+            HttpPlaces.Place? place = context.Features.Get<HttpPlaces.Place>();
+            place?.EndAnswer();
             using JsonDocument body = await JsonDocument.ParseAsync(request.Body, new JsonDocumentOptions { MaxDepth = 8 }, context.RequestAborted);
+            place?.BeginAnswer();
             if (session is null) await SignInAsync(context, body.RootElement);
             else if (call == "/logout") await SignOutAsync(context, session);
             else await RunAsync(context, session, call, body.RootElement);
@@ -140,9 +144,9 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         {
             await FailAsync(context, StatusCodes.Status400BadRequest, "the body of the request is not what the call expects");
         }
-        catch (OperationCanceledException) when (context.RequestAborted.IsCancellationRequested)
+        catch (OperationCanceledException failure) when (failure is ConnectionAbortedException || context.RequestAborted.IsCancellationRequested)
         {
-            // The browser has gone.
+            // The browser has gone, or its connection has lost its place.
         }
         catch (IOException failure)
         {

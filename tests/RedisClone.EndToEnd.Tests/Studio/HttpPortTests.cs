@@ -91,6 +91,33 @@ public sealed class HttpPortTests
         server.AssertWell();
     }
 
+    /// <summary>A sign-in whose body does not arrive keeps no other client from the port.</summary>
+    [Fact]
+    public async Task IncompleteBodiesDoNotLockOutOthers()
+    {
+        const int places = 64;
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}");
+        var sockets = new List<Socket>();
+        try
+        {
+            for (int i = 0; i < 2 * places; i++)
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+                sockets.Add(socket);
+                await BeginAsync(socket, http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
+                    + "Content-Type: application/json\r\nContent-Length: 15000\r\n\r\n{");
+            }
+            using var browser = new HttpClient();
+            Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
+        }
+        finally
+        {
+            foreach (Socket socket in sockets) socket.Dispose();
+        }
+        server.AssertWell();
+    }
+
     /// <summary>A name that is no valid international name is refused like any other name.</summary>
     [Theory]
     [InlineData("xn--")]

@@ -94,6 +94,40 @@ public sealed class ReplayLimitTests : IDisposable
         Assert.Equal(digest, reader.Run("DEBUG DIGEST"));
     }
 
+    /// <summary>The next start would look for the append-only files in the new directory.</summary>
+    [Fact]
+    public async Task TheDirectoryOfTheJournalDoesNotChange()
+    {
+        await using RunningServer server = await StartAsync(new ServerConfig { EnableProtectedConfigs = ProtectedAction.Yes });
+        using TestClient client = server.Connect();
+        string folder = Path.Combine(_folder, "other");
+        Directory.CreateDirectory(folder);
+        Assert.StartsWith("ERR CONFIG SET failed (possibly related to argument 'dir')", client.Run($"CONFIG SET dir {folder}"), StringComparison.Ordinal);
+        Assert.Equal($"[dir {_folder}]", client.Run("CONFIG GET dir"));
+    }
+
+    /// <summary>A stream forgets a message for the number of messages or for its age. The journal names the settings of each stream.</summary>
+    [Fact]
+    public async Task AForgottenMessageOfAProducerIsReplayed()
+    {
+        string digest;
+        await using (RunningServer server = await StartAsync(new ServerConfig { StreamIdmpMaxSize = 1, StreamIdmpDuration = 1 }))
+        {
+            using TestClient client = server.Connect();
+            string first = client.Run("XADD x IDMP p a * f 1");
+            client.Run("XADD x IDMP p b * f 2");
+            string second = client.Run("XADD x IDMP p a * f 3");
+            Assert.NotEqual(first, second);
+            while (client.Run("XADD x IDMP p a * f 4") == second) await Task.Delay(50);
+            Assert.Equal("4", client.Run("XLEN x"));
+            Assert.Equal("OK", client.Run($"XIDMPRECORD x p c {first}"));
+            digest = client.Run("DEBUG DIGEST");
+        }
+        await using RunningServer again = await StartAsync(new ServerConfig());
+        using TestClient reader = again.Connect();
+        Assert.Equal(digest, reader.Run("DEBUG DIGEST"));
+    }
+
     /// <summary>
     /// One command is renamed to the name of another command. The journal contains the names of the command table, so it loads
     /// with the same renaming, with another renaming and with none.
