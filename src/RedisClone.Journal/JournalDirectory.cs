@@ -227,7 +227,7 @@ public sealed class JournalDirectory : IDisposable
     /// </summary>
     internal void DeleteUnpublished(ManifestFile increment)
     {
-        // The first manifest is announced before its files exist.
+        // An announced manifest may name the file.
         if (Manifest.IsEmpty || _renamed is { } renamed && renamed.Increments.Contains(increment)) return;
         try
         {

@@ -75,6 +75,52 @@ public sealed class OfflineTests
         Assert.Equal(JournalOutcome.Cut, JournalTools.Repair(disk, JournalRun.Names, Copy).Outcome);
     }
 
+    /// <summary>The header and the first mark are durable before the manifest names the file. No crash takes them away.</summary>
+    [Theory]
+    [InlineData(0, 0)]
+    [InlineData(55, 0)]
+    [InlineData(111, 0)]
+    [InlineData(112, 112)]
+    [InlineData(150, 112)]
+    public void ALastIncrementWithoutItsBeginningIsRefused(int kept, long offset)
+    {
+        foreach (var hasZeros in new[] { false, true })
+        {
+            var (disk, _, position) = Journal();
+            var name = JournalRun.Names.Increment(2);
+            var bytes = disk[JournalRun.Names.PathOf(name)];
+            disk[JournalRun.Names.PathOf(name)] = hasZeros ? [.. bytes[..kept], .. new byte[bytes.Length - kept]] : bytes[..kept];
+
+            var report = JournalTools.Verify(disk, JournalRun.Names, new(), new StructureCheck());
+            Assert.Equal((JournalOutcome.Refused, name, offset), (report.Outcome, report.File, report.Offset));
+            Assert.Contains("was durable before the manifest named it", report.Reason, StringComparison.Ordinal);
+
+            // The copy has the rest, without the file of which nothing is left.
+            var repair = JournalTools.Repair(disk, JournalRun.Names, Copy);
+            Assert.Equal((JournalOutcome.Cut, false), (repair.Outcome, repair.IsComplete));
+            Assert.Contains($"{name}: nothing kept", repair.ToString(), StringComparison.Ordinal);
+            Assert.False(disk.Exists(Copy.PathOf(name)));
+            var copy = JournalTools.Verify(disk, Copy, new(), new StructureCheck());
+            Assert.Equal((JournalOutcome.Clean, position), (copy.Outcome, copy.Lsn));
+        }
+    }
+
+    /// <summary>redis-server makes an increment before its first command, and a power loss leaves zeros in it.</summary>
+    [Theory]
+    [InlineData(0)]
+    [InlineData(4096)]
+    public void AnIncrementOfRedisMayLackABeginning(int zeros)
+    {
+        var (disk, _, position) = Journal();
+        var names = JournalRun.Names;
+        disk[names.PathOf(names.Increment(2))] = new byte[zeros];
+        var manifest = $"file {names.Base(1, rdb: true)} seq 1 type b\nfile {names.Increment(2)} seq 2 type i\n";
+        disk[names.PathOf(names.Manifest)] = System.Text.Encoding.ASCII.GetBytes(manifest);
+        var report = JournalTools.Verify(disk, names, new(), new StructureCheck());
+        Assert.True(report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut, report.Reason);
+        Assert.Equal((position, true), (report.Lsn, report.IsComplete));
+    }
+
     [Fact]
     public void MissingFilesAndInvalidManifestsAreReported()
     {

@@ -1,6 +1,7 @@
 using System.Text;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
+using RedisClone.Journal.Offline;
 using RedisClone.Journal.Reading;
 using RedisClone.Journal.Tests.Support;
 
@@ -133,11 +134,34 @@ public sealed class RedisInteropTests
         CheckAof(names);
         Assert.Equal(JournalOutcome.Clean, Read(names, out found).Outcome);
         Assert.Equal((30, 30), (found.Units.Count, found.Verified));
+        var adopted = File.ReadAllBytes(path);
+        File.WriteAllBytes(path, []);
+        Assert.Equal(JournalOutcome.Refused, Read(names, out _).Outcome);
+        File.WriteAllBytes(path, adopted);
         using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes"))
         {
             CheckValues(redis, values);
             Assert.Equal("vvv", redis.Command("GET", "k3"));
         }
+    }
+
+    /// <summary>redis-server creates an increment before it has a command to write.</summary>
+    [Fact]
+    public void AnEmptyIncrementOfRedisIsNoDamage()
+    {
+        using var directory = new TemporaryDirectory();
+        var names = new JournalNames(directory.Path);
+        Write(names, FlushPolicy.Always, 0, 10);
+        using (var redis = RedisProcess.Start(directory.Path, "--appendonly", "yes"))
+        {
+            redis.Command("BGREWRITEAOF");
+            while (!redis.Command("INFO", "persistence").Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)
+                || !File.ReadAllText(names.PathOf(names.Manifest)).Contains("base", StringComparison.Ordinal)) Thread.Sleep(20);
+            redis.Shutdown();
+        }
+        Assert.Equal(0, new FileInfo(Directory.GetFiles(names.Directory, "*.incr.aof").Single()).Length);
+        var report = JournalTools.Verify(RealDisk.Instance, names, new(), new StructureCheck());
+        Assert.True(report.Outcome == JournalOutcome.Clean, report.ToString());
     }
 
     private static OpenJournal Open(JournalNames names, FlushPolicy policy)

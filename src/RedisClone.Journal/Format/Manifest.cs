@@ -14,7 +14,14 @@ public enum ManifestFileKind
 }
 
 /// <summary>One line of the manifest.</summary>
-public sealed record ManifestFile(string Name, long Sequence, ManifestFileKind Kind);
+/// <param name="Name">The file name.</param>
+/// <param name="Sequence">The sequence number.</param>
+/// <param name="Kind">The role of the file.</param>
+/// <param name="HasHeader">
+/// True for an increment whose header and first mark were durable before a manifest named the file so. A manifest of redis-server
+/// states this of no file. redis-server ignores the key.
+/// </param>
+public sealed record ManifestFile(string Name, long Sequence, ManifestFileKind Kind, bool HasHeader = false);
 
 /// <summary>
 /// The manifest of Redis: at most one base, then the history, then the increments in order. Immutable.
@@ -25,6 +32,9 @@ public sealed class Manifest
 
     /// <summary>The highest valid sequence number. A sum or an increment of valid numbers does not overflow.</summary>
     public const long MaxSequence = long.MaxValue / 2;
+
+    private const string HeaderKey = "header";
+    private const string HeaderValue = "RC1";
 
     internal const string SequenceOutOfRange = "A sequence number is out of range";
 
@@ -51,6 +61,10 @@ public sealed class Manifest
     public long LastBaseSequence => Base?.Sequence ?? 0;
 
     public long LastIncrementSequence => Increments.Concat(History).Select(f => f.Sequence).DefaultIfEmpty(0).Max();
+
+    /// <summary>Returns the manifest with the statement that this increment has a durable header.</summary>
+    public Manifest WithHeader(string increment) =>
+        new(Base, History, [.. Increments.Select(f => f.Name == increment ? f with { HasHeader = true } : f)]);
 
     public Manifest WithIncrement(ManifestFile file) => new(Base, History, [.. Increments, file]);
 
@@ -141,18 +155,20 @@ public sealed class Manifest
         if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
         string name = "", kind = "";
         long sequence = 0;
+        bool hasHeader = false;
         for (int i = 0; i < words.Count; i += 2)
         {
             if (words[i].Equals("file", StringComparison.OrdinalIgnoreCase)) name = words[i + 1];
             else if (words[i].Equals("seq", StringComparison.OrdinalIgnoreCase))
                 _ = long.TryParse(words[i + 1], NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out sequence);
             else if (words[i].Equals("type", StringComparison.OrdinalIgnoreCase)) kind = words[i + 1];
+            else if (words[i] == HeaderKey) hasHeader = words[i + 1] == HeaderValue;
         }
         if (name.AsSpan().ContainsAny('/', '\\')) return "File can't be a path, just a filename";
         if (name.Length == 0 || sequence == 0 || kind.Length == 0) return Invalid;
         if (sequence is < 0 or > MaxSequence) return SequenceOutOfRange;
         if (kind[0] is not ('b' or 'h' or 'i')) return "Unknown AOF file type";
-        file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0]);
+        file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0], hasHeader && kind[0] != 'b');
         return null;
     }
 
@@ -167,5 +183,5 @@ public sealed class Manifest
     private static void AppendLine(StringBuilder text, ManifestFile file) =>
         text.Append(
             CultureInfo.InvariantCulture,
-            $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}\n");
+            $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}{(file.HasHeader ? $" {HeaderKey} {HeaderValue}" : "")}\n");
 }

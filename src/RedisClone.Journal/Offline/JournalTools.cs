@@ -100,8 +100,9 @@ public static class JournalTools
         // The directory is opened before the files are copied: opening refuses files without a manifest.
         using JournalDirectory directory = JournalDirectory.TryOpen(disk, target, out string? error)
             ?? throw new IOException(error);
-        Action<int>? copied = Copying(report.Files.Sum(static file => file.Kept), step);
-        foreach (JournalFileReport file in report.Files)
+        JournalFileReport[] kept = [.. report.Files.Where(file => !report.DroppedFiles.Contains(file.Name))];
+        Action<int>? copied = Copying(kept.Sum(static file => file.Kept), step);
+        foreach (JournalFileReport file in kept)
             FileCopy.Copy(disk, names.PathOf(file.Name), target.PathOf(file.Name), file.Kept, copied);
         directory.Publish(manifest.WithoutHistory().WithoutIncrements(f => report.DroppedFiles.Contains(f.Name)));
     }

@@ -73,7 +73,7 @@ public static class LostManifest
                 problem = $"redis-server wrote {increment.Name}, which does not state whether it is older than {@base.Name}";
                 return null;
             }
-            if (begins < 0 || begins >= start) kept.Add(increment);
+            if (begins < 0 || begins >= start) kept.Add(increment with { HasHeader = begins >= 0 });
         }
         if (@base is null && (kept.Count == 0 || StartOf(disk, names, kept[0]) != 0))
         {

@@ -97,13 +97,17 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         if (IncrementReader.TryReadHeader(_window, out ulong found, out bool isOurs, out FileResult result))
         {
             salt = found;
-            return IncrementReader.Read(_window, found, _state, sink);
+            FileResult content = IncrementReader.Read(_window, found, _state, sink);
+            return content.End == FileEnd.Whole && LacksBeginning(file)
+                ? new(FileEnd.Damaged, FileHeader.Length, "no group follows the file's header")
+                : content;
         }
         if (isOurs)
         {
             salt = found;
             return result;
         }
+        if (file.HasHeader) return new(FileEnd.Damaged, 0, "the file's header is missing");
         _window.MoveTo(0);
         if (file.Kind != ManifestFileKind.Base) return CommandRegion.Read(_window, _state, sink);
 
@@ -116,6 +120,12 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         _state.IsLsnKnown = position >= 0;
         return read;
     }
+
+    /// <summary>
+    /// Returns true if not even the first mark of a file was read that was durable before the manifest named the file. No power
+    /// loss explains that.
+    /// </summary>
+    private bool LacksBeginning(ManifestFile file) => file.HasHeader && _state.Durable < 0;
 
     /// <summary>Decides whether a power loss explains the early end of a file.</summary>
     private JournalReport Judge(ManifestFile[] files, int index, FileResult damage, ulong? salt)
@@ -151,6 +161,14 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         {
             string known = $"the journal was durable up to {mark} (according to {markFile} at offset {markOffset})";
             return Refuse(file, damage.Kept, $"{damage.Reason}; the valid part ends at position {_state.Lsn}, but {known}");
+        }
+        if (LacksBeginning(file))
+        {
+            if (!options.AcceptDamage)
+                return Refuse(file, damage.Kept, damage.Reason + "; the beginning of the file was durable before the manifest named it");
+
+            // How much the file had is unknown, so it counts as a loss even if no bytes are left.
+            dropped.Insert(0, file.Name);
         }
         if (lost > 0 && !options.LoadTruncated) return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
         return new()

@@ -165,7 +165,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             if (_file is null) OpenTemporaryIncrement();
             Flush();
             long first = directory.TakeIncrementSequence();
-            var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment);
+            var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment, HasHeader: true);
             Manifest manifest = directory.Manifest.WithBase(@base, first).WithIncrement(increment);
             directory.Announce(manifest);
             disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
@@ -272,7 +272,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         _file = IncrementFile.Create(disk, names.PathOf(names.TemporaryIncrement), lsn - commands.Length, tuning);
         _file.Adopt(commands, lsn);
         disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(last.Name));
-        disk.FlushDirectory(names.Directory);
+        _directory.Publish(_directory.Manifest.WithHeader(last.Name));
     }
 
     private void FinishIncrement(long lsn)
@@ -288,14 +288,23 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private long OpenIncrement(long lsn, Manifest others)
     {
         JournalDirectory directory = _directory!;
+        (IDisk disk, JournalNames names) = (directory.Disk, directory.Names);
         long sequence = directory.TakeIncrementSequence();
-        var increment = new ManifestFile(directory.Names.Increment(sequence), sequence, ManifestFileKind.Increment);
+        var increment = new ManifestFile(names.Increment(sequence), sequence, ManifestFileKind.Increment, HasHeader: true);
         Manifest manifest = others.WithIncrement(increment);
-        directory.Announce(manifest);
+
+        // The first manifest is announced before the file receives its name, and the header is durable before that.
+        bool isFirst = directory.Manifest.IsEmpty;
+        string path = names.PathOf(increment.Name), created = isFirst ? names.PathOf(names.TemporaryIncrement) : path;
         IncrementFile? file = null;
         try
         {
-            file = IncrementFile.Create(directory.Disk, directory.Names.PathOf(increment.Name), lsn, tuning);
+            file = IncrementFile.Create(disk, created, lsn, tuning);
+            if (isFirst)
+            {
+                directory.Announce(manifest);
+                disk.Rename(created, path);
+            }
             directory.Publish(manifest);
         }
         catch
