@@ -19,6 +19,12 @@ internal sealed class LibraryLoader
 
     private static readonly TimeSpan Patience = TimeSpan.FromMilliseconds(500);
 
+    /// <summary>
+    /// The patience with a library that was loaded before, perhaps by a faster server. It has an end, because a file or a primary may
+    /// give a library that never was.
+    /// </summary>
+    private static readonly TimeSpan LongPatience = TimeSpan.FromSeconds(10);
+
     private readonly CommandTable _commands;
     private readonly LuaState _state;
     private readonly ReplyFields _fields;
@@ -44,7 +50,7 @@ internal sealed class LibraryLoader
 
     /// <summary>Compiles and runs a library's source. Returns null, with the error, if it cannot be loaded.</summary>
     /// <param name="source">The source as it was sent.</param>
-    /// <param name="patient">Whether the time is unlimited, for a library that was loaded successfully before.</param>
+    /// <param name="patient">Whether it may take long, because it was loaded successfully before.</param>
     /// <param name="others">The libraries that it will join.</param>
     /// <param name="replace">Whether it may replace one of them.</param>
     /// <param name="error">The error, or an empty string.</param>
@@ -105,7 +111,7 @@ internal sealed class LibraryLoader
     /// Called periodically while a library loads. Returns the error that ends the loading, if it takes too long.
     /// </summary>
     public LuaString? Interrupt() =>
-        _patient || Stopwatch.GetElapsedTime(_started) < Patience ? null : LuaString.From("FUNCTION LOAD timeout");
+        Stopwatch.GetElapsedTime(_started) < (_patient ? LongPatience : Patience) ? null : LuaString.From("FUNCTION LOAD timeout");
 
     private static bool TryReadHeader(ReadOnlySpan<byte> source, out string name, out int length, out string error)
     {

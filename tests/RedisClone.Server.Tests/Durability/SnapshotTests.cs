@@ -211,5 +211,19 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
         Assert.Contains(kind == "directory" ? "is a directory" : "is not a regular file", refusal, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task ALibraryThatDoesNotEndIsRefused()
+    {
+        var target = new RdbMemoryTarget();
+        var writer = new RdbWriter(target);
+        writer.Header(RdbVersion.Redis70);
+        writer.Function("#!lua name=c\nwhile true do end"u8);
+        writer.End();
+        File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), target.Bytes.ToArray());
+        CommandHost host = Host();
+        string? refusal = await Task.Run(() => host.Core.Snapshots.Load()).WaitAsync(TimeSpan.FromSeconds(60));
+        Assert.Matches("^The snapshot dump.rdb cannot be loaded: .*FUNCTION LOAD timeout", refusal);
+    }
+
     private CommandHost Host() => new(config => (config.Dir, config.DbFilename, config.RdbCompression, config.RdbChecksum) = (_folder, "dump.rdb", true, true));
 }

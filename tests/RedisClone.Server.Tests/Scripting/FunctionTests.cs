@@ -1,4 +1,7 @@
 using System.Globalization;
+using System.Text;
+using RedisClone.Engine.Durability;
+using RedisClone.Journal.Rdb;
 using RedisClone.Lua.Libraries;
 using RedisClone.Server.Tests.Clients;
 
@@ -55,6 +58,28 @@ public sealed class FunctionTests
         Assert.Equal(list, client.Run("FUNCTION LIST"));
         Assert.Equal("k", client.Run("FCALL f 1 k"));
         Assert.Equal("nil", client.Run("GET k"));
+    }
+
+    /// <summary>A payload can have a library that no server ever loaded.</summary>
+    [Fact]
+    public async Task ARestoredLibraryThatDoesNotEndIsRefused()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Equal("a", client.Call("FUNCTION", "LOAD", Library("a", "f")));
+        string list = client.Run("FUNCTION LIST");
+        var target = new RdbMemoryTarget();
+        var writer = new RdbWriter(target);
+        writer.Function(Encoding.ASCII.GetBytes(Library("b", "g")));
+        writer.Function("#!lua name=c\nwhile true do end"u8);
+        DumpPayload.Finish(writer, ValueWriter.VersionFor(fieldsExpire: false));
+        foreach (string policy in (string[])["FLUSH", "APPEND", "REPLACE"])
+        {
+            string reply = client.Call("FUNCTION", "RESTORE", Encoding.Latin1.GetString(target.Bytes), policy);
+            Assert.EndsWith("FUNCTION LOAD timeout", reply, StringComparison.Ordinal);
+            Assert.Equal(list, client.Run("FUNCTION LIST"));
+        }
+        Assert.Equal("k", client.Run("FCALL f 1 k"));
     }
 
     /// <summary>A script that ends with an error of a command has failed. The error is counted once, for the command.</summary>

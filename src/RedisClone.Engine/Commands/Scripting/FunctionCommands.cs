@@ -91,7 +91,7 @@ internal static class FunctionCommands
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
         ReadOnlySpan<byte> source = c.Args[c.Args.Count - 1];
-        // A library in the journal or at the primary was loaded before, so a replay loads it without a time limit.
+        // A library in the journal or at the primary was loaded before, so a replay has more patience with it.
         FunctionLibrary? library = c.Scripts.Load(source, patient: c.Session.IsReplay, libraries, replace, out string error);
         if (library is null) c.Fail(error);
         else if (libraries.Add([library], replace) is { } refusal) c.Fail(refusal);
@@ -260,7 +260,7 @@ internal static class FunctionCommands
         if (c.Failed) return;
         LibrarySet libraries = c.Scripts.Libraries;
         var restored = new LibrarySet(c.Scripts.State, static () => { });
-        if (ReadPayload(c.Scripts, c.Args[2].ToArray(), restored) is { } problem) c.Fail(problem);
+        if (ReadPayload(c.Scripts, c.Args[2].ToArray(), patient: c.Session.IsReplay, restored) is { } problem) c.Fail(problem);
         else if (flush) libraries.Clear();
         if (!c.Failed && libraries.Add(restored.All, replace) is { } refusal) c.Fail(refusal);
         if (c.Failed)
@@ -273,12 +273,12 @@ internal static class FunctionCommands
     }
 
     /// <summary>Loads the libraries of a valid payload. It returns an error if one of them cannot be loaded.</summary>
-    private static string? ReadPayload(ScriptEngine scripts, ReadOnlyMemory<byte> payload, LibrarySet into)
+    private static string? ReadPayload(ScriptEngine scripts, ReadOnlyMemory<byte> payload, bool patient, LibrarySet into)
     {
         foreach (byte[]? source in DumpPayload.ReadFunctions(payload))
         {
             if (source is null) return "ERR failed loading the given functions payload";
-            FunctionLibrary? library = scripts.Load(source, patient: true, into, replace: false, out string error);
+            FunctionLibrary? library = scripts.Load(source, patient, into, replace: false, out string error);
             if ((library is null ? error : into.Add([library], replace: false)) is { } problem) return problem;
         }
         return null;
