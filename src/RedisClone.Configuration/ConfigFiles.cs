@@ -8,11 +8,16 @@ namespace RedisClone.Configuration;
 /// </summary>
 internal static class ConfigFiles
 {
-    private const int MaxBytes = 64 * 1024 * 1024;
+    public const int MaxBytes = 64 * 1024 * 1024;
 
     /// <summary>Reads a file. Returns null, or the error to exit with.</summary>
     public static string? Read(string path, out string text) =>
-        Read($"'{path}'", () => new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite), out text);
+        Read($"'{path}'", () => Open(path), out text);
+
+    /// <summary>Opens a file, which may also be a pipe. The runtime reports a directory as a lack of permission.</summary>
+    private static FileStream Open(string path) => Directory.Exists(path)
+        ? throw new IOException("Is a directory")
+        : new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite);
 
     public static string? ReadStandardInput(Func<Stream> open, out string text) => Read("from stdin", open, out text);
 

@@ -11,6 +11,8 @@ namespace RedisClone.Journal;
 /// </summary>
 public sealed class JournalDirectory : IDisposable
 {
+    private const int LongestManifest = 64 << 20;
+
     private readonly IDisposable _lock;
     private long _lastBase;
     private long _lastIncrement;
@@ -121,14 +123,8 @@ public sealed class JournalDirectory : IDisposable
         return false;
     }
 
-    private static bool TryParse(IDisk disk, string path, out Manifest manifest, out string error)
-    {
-        using IDiskFile file = disk.Open(path, DiskOpen.Read);
-        byte[] bytes = new byte[(int)Math.Min(file.Length, 64 << 20)];
-        int length = 0;
-        while (length < bytes.Length && file.Read(length, bytes.AsSpan(length)) is > 0 and var read) length += read;
-        return Manifest.TryParse(bytes.AsSpan(0, length), out manifest, out error);
-    }
+    private static bool TryParse(IDisk disk, string path, out Manifest manifest, out string error) =>
+        Manifest.TryParse(disk.ReadAll(path, LongestManifest) ?? throw new IOException($"{path} is too long"), out manifest, out error);
 
     /// <summary>
     /// Reads the temporary file of the first manifest, after a crash before its rename. The manifest is valid if it

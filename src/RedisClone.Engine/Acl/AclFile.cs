@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Configuration;
+using RedisClone.Journal.Disk;
 
 namespace RedisClone.Engine.Acl;
 
@@ -20,8 +21,7 @@ internal sealed class AclFile(AccessRules rules, string path, string shownName)
         string text;
         try
         {
-            if (new FileInfo(path).Length > MaxBytes) return $"Error loading ACLs, opening file '{shownName}': File too large";
-            text = AccessText.Of(File.ReadAllBytes(path));
+            text = AccessText.Of(RealDisk.Instance.ReadAll(path, MaxBytes) ?? throw new IOException("File too large"));
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {

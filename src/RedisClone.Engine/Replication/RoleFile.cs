@@ -37,7 +37,7 @@ internal sealed class RoleFile(ServerCore server)
         {
             if (server.Disk.DirectoryExists(Path)) throw new InvalidDataException("it is a directory");
             if (!server.Disk.Exists(Path)) return null;
-            Parse(ReadText());
+            Parse(Encoding.UTF8.GetString(server.Disk.ReadAll(Path, Limits.RoleFile) ?? throw new InvalidDataException("it is too long")));
         }
         catch (InvalidDataException damage)
         {
@@ -94,7 +94,6 @@ internal sealed class RoleFile(ServerCore server)
     private void Parse(string text)
     {
         if (text.Length == 0) throw new InvalidDataException("it is empty");
-        if (text.Length > Limits.RoleFile) throw new InvalidDataException("it is too long");
         if (text[^1] != '\n') throw new InvalidDataException("its last line is incomplete");
         string[] lines = text[..^1].Split('\n');
         if (lines[^1].StartsWith("check ", StringComparison.Ordinal))
@@ -131,15 +130,6 @@ internal sealed class RoleFile(ServerCore server)
         server.Config.ReplicaOf = Role(words[3], words[4]);
         _role = Text(server.Config.ReplicaOf);
         server.Log.LogInformation("The role that was set at run time is kept: {Role}", Describe(server.Config.ReplicaOf));
-    }
-
-    private string ReadText()
-    {
-        using IDiskFile file = server.Disk.Open(Path, DiskOpen.Read);
-        // One byte more than allowed shows that the file is too long.
-        byte[] bytes = new byte[(int)Math.Min(file.Length, Limits.RoleFile + 1)];
-        int read = file.Read(0, bytes);
-        return Encoding.UTF8.GetString(bytes, 0, read);
     }
 
     private bool TryWrite(bool withEnd)

@@ -1,8 +1,21 @@
 namespace RedisClone.Journal.Disk;
 
-/// <summary>Files that are written as a whole.</summary>
+/// <summary>Files that are read or written as a whole.</summary>
 public static class SmallFile
 {
+    /// <summary>
+    /// Reads a regular file. Returns null if it is longer than allowed. Throws if the disk fails or the file is of another kind.
+    /// </summary>
+    public static byte[]? ReadAll(this IDisk disk, string path, int longest)
+    {
+        using IDiskFile file = disk.Open(path, DiskOpen.Read);
+        if (file.Length > longest) return null;
+        byte[] bytes = new byte[file.Length];
+        int length = 0;
+        while (length < bytes.Length && file.Read(length, bytes.AsSpan(length)) is > 0 and var read) length += read;
+        return length == bytes.Length ? bytes : bytes[..length];
+    }
+
     /// <summary>
     /// Replaces a file by way of a temporary one, so that at any moment either the old or the new file exists. Throws if the disk fails.
     /// </summary>

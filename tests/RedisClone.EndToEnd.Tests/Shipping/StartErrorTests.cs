@@ -92,6 +92,31 @@ public sealed class StartErrorTests : IDisposable
             "Failed to configure TLS. Check logs for more info.");
     }
 
+    /// <summary>A FIFO would never end, and a device would fill the memory.</summary>
+    [Theory]
+    [InlineData("directory", "is a directory")]
+    [InlineData("fifo", "is not a regular file")]
+    [InlineData("device", "is not a regular file")]
+    public void AFileThatIsNotRegularIsRefused(string kind, string problem)
+    {
+        string path = Path.Combine(_folder, "nodes.conf");
+        if (kind == "directory") Directory.CreateDirectory(path);
+        else if (kind == "fifo") SpecialFile.MakeFifo(path);
+        else File.CreateSymbolicLink(path, "/dev/zero");
+        AssertRefused(["--port", "7", "--cluster-enabled", "yes"], $"The cluster configuration file {path} cannot be used: {path} {problem}");
+        AssertRefused(["--port", "0", "--aclfile", path],
+            $"Aborting Redis startup because of ACL errors: Error loading ACLs, opening file '{path}': {path} {problem}");
+        AssertRefused(["--port", "0", "--tls-port", "7", "--tls-cert-file", path, "--tls-key-file", path],
+            $"Failed to load certificate: {path}: {path} {problem}", "Failed to configure TLS. Check logs for more info.");
+    }
+
+    [Fact]
+    public void ADirectoryIsNoConfigFile()
+    {
+        (int code, string output) = ServerProcess.RunOurs(_folder);
+        Assert.Equal((1, $"Fatal error, can't open config file '{_folder}': Is a directory"), (code, output.Trim()));
+    }
+
     [Fact]
     public void ADirectoryWhereTheJournalCannotBeCreatedIsNamed()
     {

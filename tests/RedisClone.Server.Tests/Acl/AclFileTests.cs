@@ -36,6 +36,22 @@ public sealed class AclFileTests : IDisposable
         Assert.Equal("", doug.ReadToEnd());
     }
 
+    /// <summary>An open of a FIFO for reading blocks until another process opens it for writing.</summary>
+    [Fact]
+    public async Task AFileThatIsNotRegularIsNotLoaded()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        File.WriteAllText(AclPath, "user alice on nopass +@all\n");
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        File.Delete(AclPath);
+        SpecialFile.MakeFifo(AclPath);
+        string reply = await Task.Run(() => client.Run("ACL LOAD")).WaitAsync(TimeSpan.FromSeconds(60));
+        Assert.StartsWith("ERR Error loading ACLs, opening file ", reply, StringComparison.Ordinal);
+        Assert.EndsWith(" is not a regular file", reply, StringComparison.Ordinal);
+        Assert.Equal("[alice default]", client.Run("ACL USERS"));
+    }
+
     [Theory]
     [InlineData("user a on\nuser a off\n", "Duplicate user 'a' found on line 2.")]
     [InlineData("usr a\n", ":1 should start with user keyword followed by the username.")]

@@ -23,8 +23,9 @@ internal sealed class NodesFile(ServerCore server) : IDisposable
             if (_lock is null)
                 return $"Sorry, the cluster configuration file {Path} is already used by a different Redis Cluster node. " +
                     "Please make sure that different nodes use different cluster configuration files.";
-            if (!server.Disk.Exists(Path)) return null;
-            string text = Read();
+            if (!server.Disk.Exists(Path) && !server.Disk.DirectoryExists(Path)) return null;
+            byte[] bytes = server.Disk.ReadAll(Path, LongestFile) ?? throw new InvalidDataException("the file is too long");
+            string text = Encoding.UTF8.GetString(bytes);
             if (text.Length > 0) state = NodesText.Parse(text, server.Config.TlsCluster, now);
             return null;
         }
@@ -43,13 +44,4 @@ internal sealed class NodesFile(ServerCore server) : IDisposable
         server.Disk.Replace(Path, Encoding.UTF8.GetBytes(NodesText.Format(state, server.Config.TlsCluster)), flush);
 
     public void Dispose() => _lock?.Dispose();
-
-    private string Read()
-    {
-        using IDiskFile file = server.Disk.Open(Path, DiskOpen.Read);
-        if (file.Length > LongestFile) throw new InvalidDataException("the file is too long");
-        byte[] bytes = new byte[file.Length];
-        int read = file.Read(0, bytes);
-        return Encoding.UTF8.GetString(bytes, 0, read);
-    }
 }

@@ -3,6 +3,7 @@ using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using RedisClone.Configuration;
+using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Net.Tls;
 
@@ -12,6 +13,7 @@ namespace RedisClone.Server.Net.Tls;
 /// </summary>
 internal static class TlsFiles
 {
+    private const int LongestFile = 64 << 20;
     private const string EncryptedKey = "ENCRYPTED";
 
     /// <summary>The suites for TLS 1.2, which are added to the suites that the parameter names for TLS 1.3.</summary>
@@ -30,7 +32,7 @@ internal static class TlsFiles
         string what = "certificate", path = config.PathOf(config.TlsCertFile);
         try
         {
-            string certificates = File.ReadAllText(path);
+            string certificates = TextOf(path);
             var chain = new X509Certificate2Collection();
             chain.ImportFromPem(certificates);
             if (chain.Count == 0)
@@ -39,7 +41,7 @@ internal static class TlsFiles
                 return null;
             }
             (what, path) = ("private key", config.PathOf(config.TlsKeyFile));
-            string key = File.ReadAllText(path);
+            string key = TextOf(path);
             X509Certificate2 own = key.Contains(EncryptedKey, StringComparison.Ordinal)
                 ? X509Certificate2.CreateFromEncryptedPem(certificates, key, config.TlsKeyFilePass)
                 : X509Certificate2.CreateFromPem(certificates, key);
@@ -60,13 +62,13 @@ internal static class TlsFiles
         string path = config.PathOf(config.TlsCaCertFile);
         try
         {
-            if (config.TlsCaCertFile.Length > 0) authorities.ImportFromPemFile(path);
+            if (config.TlsCaCertFile.Length > 0) authorities.ImportFromPem(TextOf(path));
             if (config.TlsCaCertDir.Length == 0) return authorities;
             path = config.PathOf(config.TlsCaCertDir);
             foreach (string file in Directory.EnumerateFiles(path))
             {
                 path = file;
-                string text = File.ReadAllText(file);
+                string text = TextOf(file);
                 if (PemEncoding.TryFind(text, out PemFields fields) && text.AsSpan(fields.Label).SequenceEqual("CERTIFICATE")) authorities.ImportFromPem(text);
             }
             return authorities;
@@ -76,6 +78,13 @@ internal static class TlsFiles
             problem = $"Failed to configure CA certificate(s) file/directory: {path}: {ConfigFiles.Reason(e)}";
             return null;
         }
+    }
+
+    private static string TextOf(string path)
+    {
+        byte[] bytes = RealDisk.Instance.ReadAll(path, LongestFile) ?? throw new IOException("File too large");
+        using var reader = new StreamReader(new MemoryStream(bytes));
+        return reader.ReadToEnd();
     }
 
     /// <summary>TLS 1.2 and 1.3, unless the parameter selects one of them. Older versions are not offered.</summary>
