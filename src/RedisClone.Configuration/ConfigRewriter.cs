@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Text;
+using RedisClone.Journal.Disk;
 
 namespace RedisClone.Configuration;
 
@@ -13,9 +13,6 @@ internal sealed class ConfigRewriter
 
     /// <summary>Directives that are not parameters. Their lines are kept unless the caller provides replacements.</summary>
     private static readonly string[] Directives = ["include", "rename-command", "user", "loadmodule", "sentinel"];
-
-    /// <summary>The characters that a word cannot have without quotes.</summary>
-    private static readonly SearchValues<char> s_quoted = SearchValues.Create("\"'\n\r\t\v\f\0");
 
     private readonly List<string> _lines = [];
 
@@ -34,8 +31,8 @@ internal sealed class ConfigRewriter
     /// <summary>Rewrites a file. Returns null, or the reason for the failure.</summary>
     public static string? Rewrite(string path, ConfigTable table, ServerConfig config, bool everything) => ReplacedFile.Write(path, () =>
     {
-        string old = File.Exists(path) ? Encoding.Latin1.GetString(File.ReadAllBytes(path)) : "";
-        return Encoding.Latin1.GetBytes(Rewrite(old, config, table.DescribeUsers, everything));
+        byte[] old = File.Exists(path) ? RealDisk.Instance.ReadAll(path, ConfigFiles.MaxBytes) ?? throw new IOException("File too large") : [];
+        return Encoding.Latin1.GetBytes(Rewrite(Encoding.Latin1.GetString(old), config, table.DescribeUsers, everything));
     });
 
     /// <summary>Rewrites the text of a file, with one char per byte.</summary>
@@ -46,14 +43,10 @@ internal sealed class ConfigRewriter
         if (describeUsers is not null)
         {
             IEnumerable<string> users = config.AclFile.Length > 0 ? [] : describeUsers();
-            rewriter.Replace("user", users.Select(static user => new RewriteLine($"user {QuoteWords(user)}", Forced: true)));
+            rewriter.Replace("user", users.Select(static user => new RewriteLine($"user {ConfigText.Join(user.Split(' '))}", Forced: true)));
         }
         return rewriter.Join();
     }
-
-    /// <summary>Quotes the words that a line cannot have without quotes: patterns of keys may contain quotes.</summary>
-    private static string QuoteWords(string words) =>
-        string.Join(' ', words.Split(' ').Select(static word => word.AsSpan().ContainsAny(s_quoted) ? ConfigText.Quote(word) : word));
 
     private void AddOld(string line)
     {

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedisClone.Journal.Format;
 using RedisClone.Protocol;
 
 namespace RedisClone.Configuration;
@@ -24,33 +25,10 @@ internal static class ConfigText
         InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) is { } words ? Array.ConvertAll(words, Encoding.UTF8.GetString) : null;
 
     /// <summary>Quotes a text so that <see cref="SplitWords"/> returns exactly <paramref name="text"/>.</summary>
-    public static string Quote(string text)
-    {
-        var quoted = new StringBuilder(text.Length + 2);
-        AppendQuoted(quoted, Encoding.UTF8.GetBytes(text));
-        return quoted.ToString();
-    }
+    public static string Quote(string text) => QuotedWords.Quote(ToLine(text));
 
-    /// <summary>Quotes bytes. MONITOR also uses this form.</summary>
-    public static void AppendQuoted(StringBuilder quoted, ReadOnlySpan<byte> text)
-    {
-        quoted.Append('"');
-        foreach (byte b in text)
-        {
-            _ = b switch
-            {
-                (byte)'\\' or (byte)'"' => quoted.Append('\\').Append((char)b),
-                (byte)'\n' => quoted.Append("\\n"),
-                (byte)'\r' => quoted.Append("\\r"),
-                (byte)'\t' => quoted.Append("\\t"),
-                (byte)'\a' => quoted.Append("\\a"),
-                (byte)'\b' => quoted.Append("\\b"),
-                >= 0x20 and < 0x7f => quoted.Append((char)b),
-                _ => quoted.Append(CultureInfo.InvariantCulture, $"\\x{b:x2}"),
-            };
-        }
-        quoted.Append('"');
-    }
+    /// <summary>Joins words so that <see cref="SplitWords"/> returns exactly them. Only words that need quotes get them.</summary>
+    public static string Join(IEnumerable<string> words) => string.Join(' ', words.Select(static word => QuotedWords.QuoteIfNeeded(ToLine(word))));
 
     /// <summary>Parses an integer with Redis's rules: no sign except a minus, no leading zeros, no spaces.</summary>
     public static bool TryParseInteger(string text, out long value)

@@ -66,12 +66,9 @@ internal sealed class BindParameter(
 
     /// <summary>No line is written for the default, so that the file does not fix the current default.</summary>
     public override IEnumerable<RewriteLine> RewriteLines(ServerConfig config) =>
-        IsDefault(config) ? [] : [new RewriteLine($"{Name} {string.Join(' ', Value(config).DefaultIfEmpty("").Select(Written))}", Forced: true)];
+        IsDefault(config) ? [] : [new RewriteLine($"{Name} {ConfigText.Join(Value(config).DefaultIfEmpty(""))}", Forced: true)];
 
     protected override string Format(string[] value) => string.Join(' ', value);
-
-    private static string Written(string address) =>
-        address.Length > 0 && address.All(static c => char.IsAsciiLetterOrDigit(c) || "-_.:*%".Contains(c)) ? address : ConfigText.Quote(address);
 
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out string[] value)
     {

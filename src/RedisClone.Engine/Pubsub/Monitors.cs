@@ -1,8 +1,8 @@
 using System.Globalization;
 using System.Text;
-using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
+using RedisClone.Journal.Format;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Pubsub;
@@ -38,7 +38,7 @@ internal sealed class Monitors
         long microseconds = ServerCore.UnixMicroseconds();
         var line = new StringBuilder();
         line.Append(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:D6} [{author.Database} {source}]");
-        for (int i = 0; i < request.Count; i++) ConfigText.AppendQuoted(line.Append(' '), row.Show(request, i));
+        for (int i = 0; i < request.Count; i++) QuotedWords.AppendQuoted(line.Append(' '), row.Show(request, i));
         byte[] message = Encoding.Latin1.GetBytes(line.Append("\r\n").ToString());
         foreach (Session session in _sessions) session.Connection!.Push(message);
     }

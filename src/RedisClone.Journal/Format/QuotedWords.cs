@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 
 namespace RedisClone.Journal.Format;
@@ -6,10 +7,38 @@ namespace RedisClone.Journal.Format;
 /// Quotes and splits words by the rules that Redis uses in its manifest and configuration. Each character stands for
 /// one byte (Latin-1).
 /// </summary>
-internal static class QuotedWords
+public static class QuotedWords
 {
+    /// <summary>Quotes a word, unless all its bytes are visible ASCII and none of them has a meaning in a line.</summary>
     public static string QuoteIfNeeded(string word) =>
-        word.All(c => c is > ' ' and <= '~' and not '"' and not '\\') ? word : Quote(word);
+        word.Length > 0 && word.All(c => c is > ' ' and <= '~' and not ('"' or '\'' or '\\')) ? word : Quote(word);
+
+    public static string Quote(string word)
+    {
+        var quoted = new StringBuilder(word.Length + 2);
+        AppendQuoted(quoted, Encoding.Latin1.GetBytes(word));
+        return quoted.ToString();
+    }
+
+    public static void AppendQuoted(StringBuilder quoted, ReadOnlySpan<byte> text)
+    {
+        quoted.Append('"');
+        foreach (byte b in text)
+        {
+            _ = b switch
+            {
+                (byte)'\\' or (byte)'"' => quoted.Append('\\').Append((char)b),
+                (byte)'\n' => quoted.Append("\\n"),
+                (byte)'\r' => quoted.Append("\\r"),
+                (byte)'\t' => quoted.Append("\\t"),
+                (byte)'\a' => quoted.Append("\\a"),
+                (byte)'\b' => quoted.Append("\\b"),
+                >= 0x20 and < 0x7f => quoted.Append((char)b),
+                _ => quoted.Append(CultureInfo.InvariantCulture, $"\\x{b:x2}"),
+            };
+        }
+        quoted.Append('"');
+    }
 
     /// <summary>Splits a line into words. Returns null if its quotes do not match.</summary>
     public static List<string>? Split(string line)
@@ -72,24 +101,6 @@ internal static class QuotedWords
             word.Append(escaped switch { 'n' => '\n', 'r' => '\r', 't' => '\t', 'b' => '\b', 'a' => '\a', _ => escaped });
         }
         return false;
-    }
-
-    private static string Quote(string word)
-    {
-        var quoted = new StringBuilder("\"");
-        foreach (char c in word)
-            _ = c switch
-            {
-                '\\' or '"' => quoted.Append('\\').Append(c),
-                '\n' => quoted.Append("\\n"),
-                '\r' => quoted.Append("\\r"),
-                '\t' => quoted.Append("\\t"),
-                '\a' => quoted.Append("\\a"),
-                '\b' => quoted.Append("\\b"),
-                >= ' ' and <= '~' => quoted.Append(c),
-                _ => quoted.Append("\\x").Append(((int)c).ToString("x2", null)),
-            };
-        return quoted.Append('"').ToString();
     }
 
     private static bool IsSpace(char c) => c is ' ' or (>= '\t' and <= '\r');

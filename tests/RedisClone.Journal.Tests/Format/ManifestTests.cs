@@ -48,6 +48,7 @@ public sealed class ManifestTests
     [InlineData("plain.aof", "plain.aof")]
     [InlineData("with space", "\"with space\"")]
     [InlineData("quo\"te", "\"quo\\\"te\"")]
+    [InlineData("it's.aof", "\"it's.aof\"")]
     [InlineData("ümlaut", "\"\\xc3\\xbcmlaut\"")]
     public void QuotesNames(string name, string quoted)
     {

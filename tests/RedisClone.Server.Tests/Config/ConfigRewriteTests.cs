@@ -56,7 +56,8 @@ public sealed class ConfigRewriteTests : IDisposable
     [Theory]
     [InlineData("u on nopass ~r\"x* &'c' +get", "user u on nopass \"~r\\\"x*\" \"&'c'\" +get")]
     [InlineData("u on (~\"a\" +get)", "user u on \"(~\\\"a\\\"\" +get)")]
-    [InlineData("u on ~a\\b +get", "user u on ~a\\b +get")]
+    [InlineData("u on ~a\\b +get", "user u on \"~a\\\\b\" +get")]
+    [InlineData("ключ on ~ä +get", "user \"\\xd0\\xba\\xd0\\xbb\\xd1\\x8e\\xd1\\x87\" on \"~\\xc3\\xa4\" +get")]
     public void UsersKeepTheirQuotes(string user, string line)
     {
         string text = ConfigRewriter.Rewrite("", new ServerConfig(), () => [user], everything: false);
