@@ -281,7 +281,7 @@ public sealed class JournalDirectory : IDisposable
 
         // A file that cannot be opened is refused before anything changes.
         Disk.Open(Names.OldStyleFile, DiskOpen.Read).Dispose();
-        Publish(new(new(Names.FileName, 1, ManifestFileKind.Base), [], []));
+        Publish(Manifest.OfOldStyleFile(Names.FileName));
         _lastBase = Math.Max(_lastBase, 1);
         Disk.Rename(Names.OldStyleFile, Names.PathOf(Names.FileName));
         Disk.FlushDirectory(Names.Directory);

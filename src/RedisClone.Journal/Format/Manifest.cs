@@ -40,6 +40,9 @@ public sealed class Manifest
 
     public static Manifest Empty { get; } = new(null, [], []);
 
+    /// <summary>The manifest of a journal that consists of the single file of Redis before 7.0.</summary>
+    public static Manifest OfOldStyleFile(string name) => new(new(name, 1, ManifestFileKind.Base), [], []);
+
     public Manifest(ManifestFile? @base, IReadOnlyList<ManifestFile> history, IReadOnlyList<ManifestFile> increments)
     {
         Base = @base;

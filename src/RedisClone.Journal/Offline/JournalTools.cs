@@ -10,12 +10,17 @@ public delegate void JournalStep(string name, Func<long> total, Func<long> done)
 /// <summary>Operations on a journal while no server uses it. They never change the journal itself.</summary>
 public static class JournalTools
 {
-    /// <summary>Reads the whole journal into the sink and reports what a start would keep, cut or refuse.</summary>
-    public static JournalReport Verify(IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink, Action<JournalReader>? begun = null)
+    /// <summary>
+    /// Reads the whole journal into the sink and reports what a start would keep, cut or refuse. <paramref name="isOldStyle"/> means
+    /// that the directory has no manifest, but the single file of Redis before 7.0.
+    /// </summary>
+    public static JournalReport Verify(
+        IDisk disk, JournalNames names, ReadOptions options, IJournalSink sink, Action<JournalReader>? begun = null, bool isOldStyle = false)
     {
         try
         {
-            if (!JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error)) return Refused(names.Manifest, error);
+            Manifest manifest = Manifest.OfOldStyleFile(names.FileName);
+            if (!isOldStyle && !JournalDirectory.TryReadManifest(disk, names, out manifest, out string error)) return Refused(names.Manifest, error);
             var reader = new JournalReader(disk, names, manifest, options);
             begun?.Invoke(reader);
             JournalReport report = reader.Read(sink);
@@ -31,13 +36,15 @@ public static class JournalTools
     /// Copies the journal up to the first damage into a directory that must not exist yet. A server can start from the
     /// copy. The report lists the omitted bytes and files. If the outcome is a refusal, no copy is made.
     /// </summary>
-    public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target, JournalStep? step = null)
+    public static JournalReport Repair(IDisk disk, JournalNames names, JournalNames target, JournalStep? step = null, bool isOldStyle = false)
     {
         if (disk.DirectoryExists(target.Directory))
             return Refused(target.Directory, "the directory for the copy exists already");
         try
         {
-            bool isThere = JournalDirectory.TryReadManifest(disk, names, out Manifest manifest, out string error);
+            Manifest manifest = Manifest.OfOldStyleFile(names.FileName);
+            string error = "";
+            bool isThere = isOldStyle || JournalDirectory.TryReadManifest(disk, names, out manifest, out error);
             if (!isThere && disk.Exists(names.PathOf(names.Manifest))) return Refused(names.Manifest, error);
             if (!isThere && JournalDirectory.RenamesLeft(disk, names).Count > 0)
                 return Refused(

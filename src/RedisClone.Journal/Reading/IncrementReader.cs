@@ -17,6 +17,8 @@ namespace RedisClone.Journal.Reading;
 /// </remarks>
 internal static class IncrementReader
 {
+    public const string NoBeginning = "neither a header of the journal nor a command of an append-only file begins here";
+
     /// <summary>
     /// Finds the salt of a file of this server. If the result is false, <paramref name="isOurs"/> is true for a file
     /// with a damaged header and false for a file of Redis, and <paramref name="result"/> describes the damage.
@@ -205,7 +207,7 @@ internal static class IncrementReader
                 FileEnd.Refused, 0, $"the journal has format version {version}; this server reads version {FileHeader.Version}");
         if (TailScan.EndWithoutZeros(window, 0) <= FileHeader.Length)
             return new(FileEnd.Damaged, 0, "the file ends within its header");
-        return new(FileEnd.Refused, 0, "neither a header of the journal nor a command of an append-only file begins here");
+        return new(FileEnd.Refused, 0, NoBeginning);
     }
 
     /// <summary>

@@ -104,6 +104,9 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         }
         if (isOurs)
         {
+            // No base begins with a header, so it cannot have the remains of one. A power loss may leave zeros.
+            if (file.Kind == ManifestFileKind.Base && TailScan.EndWithoutZeros(_window, 0) > 0)
+                return new(FileEnd.Refused, 0, IncrementReader.NoBeginning);
             salt = found;
             return result;
         }

@@ -66,16 +66,16 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
 
     private int Verify(string directory)
     {
-        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        if (!TryFind(directory, out List<Found> journals, out List<string> snapshots)) return Failed;
         int worst = Whole;
-        foreach (JournalNames names in journals) worst = Math.Max(worst, VerifyJournal(names));
+        foreach (Found journal in journals) worst = Math.Max(worst, VerifyJournal(journal.Names, journal.IsOldStyle));
         foreach (string snapshot in snapshots) worst = Math.Max(worst, VerifySnapshot(snapshot));
         return worst;
     }
 
     private int Repair(string directory, string copy)
     {
-        if (!TryFind(directory, out List<JournalNames> journals, out List<string> snapshots)) return Failed;
+        if (!TryFind(directory, out List<Found> journals, out List<string> snapshots)) return Failed;
         try
         {
             if (disk.DirectoryExists(copy))
@@ -84,17 +84,19 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                 return Failed;
             }
             int worst = Whole;
-            foreach (JournalNames names in journals)
+            foreach ((JournalNames names, bool isOldStyle) in journals)
             {
-                JournalReport report = JournalTools.Repair(disk, names, names with { Root = copy }, progress.Begin);
+                // The copy of an old-style file stands where a start would move it.
+                JournalNames target = names with { Root = copy, DirectoryName = isOldStyle ? config.AppendDirname : names.DirectoryName };
+                JournalReport report = JournalTools.Repair(disk, names, target, progress.Begin, isOldStyle);
                 progress.End();
                 Report(names.Directory, report);
                 bool copied = report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut;
                 output.WriteLine(copied
-                    ? $"{names.Directory}: what is good was copied to {(names with { Root = copy }).Directory}"
+                    ? $"{names.Directory}: what is good was copied to {target.Directory}"
                     : $"{names.Directory}: no copy was made.");
                 // A journal with a correct structure may still contain data that a start refuses.
-                if (!copied || VerifyJournal(names with { Root = copy }) == Refused) worst = Refused;
+                if (!copied || VerifyJournal(target, isOldStyle: false) == Refused) worst = Refused;
                 else if (!report.IsComplete) worst = Math.Max(worst, Incomplete);
             }
             foreach (string snapshot in snapshots)
@@ -121,7 +123,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     /// Finds journals and snapshots. If the directory is an append-only directory, these are its journals; otherwise, they are
     /// the journals in its subdirectories and the snapshots in the directory.
     /// </summary>
-    private bool TryFind(string directory, out List<JournalNames> journals, out List<string> snapshots)
+    private bool TryFind(string directory, out List<Found> journals, out List<string> snapshots)
     {
         (journals, snapshots) = ([], []);
         try
@@ -135,6 +137,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             if (journals.Count == 0)
             {
                 foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
+                AddOldStyle(directory, journals);
                 foreach (string name in disk.List(directory))
                     if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))
                         snapshots.Add(Path.Combine(directory, name));
@@ -143,7 +146,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
                     if (child.EndsWith(".rdb", StringComparison.Ordinal)) snapshots.Add(child);
             }
             if (journals.Count + snapshots.Count > 0) return true;
-            output.WriteLine($"{directory}: there is neither a journal (manifest, base, increment) nor a snapshot (*.rdb) in it.");
+            output.WriteLine($"{directory}: there is neither a journal (manifest, base, increment, {config.AppendFilename}) nor a snapshot (*.rdb) in it.");
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
@@ -152,16 +155,28 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         return false;
     }
 
-    private void AddJournals(string directory, List<JournalNames> journals)
+    private void AddJournals(string directory, List<Found> journals)
     {
-        string root = Path.GetDirectoryName(Path.TrimEndingDirectorySeparator(directory)) ?? directory;
-        foreach (string fileName in JournalNames.FileNamesIn(disk.List(directory)))
-            journals.Add(new JournalNames(root, Path.GetFileName(Path.TrimEndingDirectorySeparator(directory)), fileName));
+        foreach (string fileName in JournalNames.FileNamesIn(disk.List(directory))) journals.Add(new(NamesIn(directory, fileName), IsOldStyle: false));
     }
 
-    private int VerifyJournal(JournalNames names)
+    /// <summary>Adds the single file of Redis before 7.0. A start loads it unless there is a journal with the configured names.</summary>
+    private void AddOldStyle(string directory, List<Found> journals)
     {
-        JournalReport report = new TrialLoad(config, disk, progress.Begin).Journal(names);
+        if (!disk.Exists(Path.Combine(directory, config.AppendFilename))) return;
+        if (journals.Exists(found => found.Names.DirectoryName == config.AppendDirname && found.Names.FileName == config.AppendFilename)) return;
+        journals.Add(new(NamesIn(directory, config.AppendFilename), IsOldStyle: true));
+    }
+
+    private static JournalNames NamesIn(string directory, string fileName)
+    {
+        string trimmed = Path.TrimEndingDirectorySeparator(directory);
+        return new(Path.GetDirectoryName(trimmed) ?? directory, Path.GetFileName(trimmed), fileName);
+    }
+
+    private int VerifyJournal(JournalNames names, bool isOldStyle)
+    {
+        JournalReport report = new TrialLoad(config, disk, progress.Begin).Journal(names, isOldStyle);
         progress.End();
         Report(names.Directory, report);
         return CodeOf(report);
@@ -187,4 +202,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         JournalOutcome.Clean or JournalOutcome.Cut => report.IsComplete ? Whole : Incomplete,
         _ => Refused,
     };
+
+    /// <param name="Names">The directory and the names of its files.</param>
+    /// <param name="IsOldStyle">Whether the journal is a single file without a manifest.</param>
+    private sealed record Found(JournalNames Names, bool IsOldStyle);
 }

@@ -32,12 +32,12 @@ internal sealed class TrialLoad
         _refusal = _server.Prepare();
     }
 
-    public JournalReport Journal(JournalNames names)
+    public JournalReport Journal(JournalNames names, bool isOldStyle)
     {
         if (_refusal is not null) return new() { Outcome = JournalOutcome.Refused, Reason = _refusal };
         using var loader = new JournalLoader(_server);
         return JournalTools.Verify(_server.Disk, names, new ReadOptions(_server.Config.AofLoadTruncated), loader,
-            reader => _step(Verifying, () => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset));
+            reader => _step(Verifying, () => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset), isOldStyle);
     }
 
     /// <summary>Returns null if the snapshot can be loaded, else the reason and its approximate offset.</summary>

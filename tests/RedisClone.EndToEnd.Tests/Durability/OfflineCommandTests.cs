@@ -72,6 +72,31 @@ public sealed class OfflineCommandTests : IDisposable
         client.Expect(":0", "DBSIZE");
     }
 
+    /// <summary>A start moves the single file of Redis before 7.0 into the append-only directory.</summary>
+    [Fact]
+    public void AnOldStyleFileIsVerifiedAndCopied()
+    {
+        const string Set = "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n";
+        string file = Path.Combine(_folder, "appendonly.aof");
+        File.WriteAllText(file, Set);
+        (int code, string output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 0, output);
+        Assert.Contains("Clean: 1 units", output, StringComparison.Ordinal);
+
+        File.WriteAllText(file, Set + "*3\r\n$3\r\nSE");
+        Assert.Equal(1, ServerProcess.RunOurs("verify", _folder).ExitCode);
+        (code, output) = ServerProcess.RunOurs("repair", _folder);
+        Assert.True(code == 1, output);
+        Assert.Equal([file], Directory.GetFileSystemEntries(_folder));
+        using (ServerProcess server = ServerProcess.Ours("--dir", _folder + ".repaired", "--appendonly", "yes"))
+        using (RespClient client = server.Connect()) client.Expect("$\"value\"", "GET", "key");
+
+        File.WriteAllText(file, "no command" + Set);
+        (code, output) = ServerProcess.RunOurs("verify", _folder);
+        Assert.True(code == 2, output);
+        Assert.Contains("Refused: appendonly.aof at offset 0", output, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void ADirectoryIsNotASnapshot()
     {
