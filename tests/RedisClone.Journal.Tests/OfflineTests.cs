@@ -99,6 +99,7 @@ public sealed class OfflineTests
             var repair = JournalTools.Repair(disk, JournalRun.Names, Copy);
             Assert.Equal((JournalOutcome.Cut, false), (repair.Outcome, repair.IsComplete));
             Assert.Contains($"{name}: nothing kept", repair.ToString(), StringComparison.Ordinal);
+            Assert.EndsWith("all that the file had is lost", repair.ToString(), StringComparison.Ordinal);
             Assert.False(disk.Exists(Copy.PathOf(name)));
             var copy = JournalTools.Verify(disk, Copy, new(), new StructureCheck());
             Assert.Equal((JournalOutcome.Clean, position), (copy.Outcome, copy.Lsn));

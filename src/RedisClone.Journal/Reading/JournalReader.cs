@@ -172,6 +172,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
 
             // How much the file had is unknown, so it counts as a loss even if no bytes are left.
             dropped.Insert(0, file.Name);
+            damage = damage with { Reason = damage.Reason + "; all that the file had is lost" };
         }
         if (lost > 0 && !options.LoadTruncated) return Refuse(file, damage.Kept, damage.Reason + "; 'aof-load-truncated' is off");
         return new()
