@@ -144,7 +144,8 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         {
             await FailAsync(context, StatusCodes.Status400BadRequest, "the body of the request is not what the call expects");
         }
-        catch (OperationCanceledException failure) when (failure is ConnectionAbortedException || context.RequestAborted.IsCancellationRequested)
+        catch (OperationCanceledException failure)
+            when ((failure.InnerException ?? failure) is ConnectionAbortedException || context.RequestAborted.IsCancellationRequested)
         {
             // The browser has gone, or its connection has lost its place.
         }
