@@ -224,7 +224,7 @@ internal static class Limits
     /// <summary>Time that a health check waits for the server.</summary>
     public static readonly TimeSpan HealthPatience = TimeSpan.FromSeconds(3);
 
-    /// <summary>TLS handshakes that may be in progress at the same time. Further connections are refused.</summary>
+    /// <summary>TLS handshakes that may be in progress at the same time. A further one ends the oldest.</summary>
     public const int TlsHandshakes = 512;
 
     /// <summary>Time limit of one TLS handshake.</summary>
