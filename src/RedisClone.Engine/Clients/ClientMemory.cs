@@ -38,7 +38,6 @@ internal sealed class ClientMemory(ServerCore server)
     private long _strangers;            // of the total: clients that have not authenticated
     private long _held;
     private long _looked;               // the sum at the last check of whether data must be evicted
-    private bool _isCrowded;
     private int _connections;
     private int _evicting;
     private long _restUntil;
@@ -62,7 +61,7 @@ internal sealed class ClientMemory(ServerCore server)
     /// Whether clients, those included that are being disconnected, hold a quarter more than their part of the heap. Commands with
     /// replies of any length are refused, because evicted clients release their memory later than other clients take more.
     /// </summary>
-    public bool IsCrowded => Volatile.Read(ref _isCrowded);
+    public bool IsCrowded => Budget.LimitsClients && Budget.Clients > MostOf(Budget.ClientLimit);
 
     /// <summary>Bytes of clients that are being disconnected.</summary>
     public long Leaving => Volatile.Read(ref _leaving);
@@ -173,12 +172,7 @@ internal sealed class ClientMemory(ServerCore server)
     /// </summary>
     public void Tend(bool isShortOfMemory)
     {
-        if (Budget.LimitsClients)
-        {
-            Recount();
-            // Two threads that change the sum may note an outdated result.
-            LookAtCrowd();
-        }
+        if (Budget.LimitsClients) Recount();
         if (!isShortOfMemory) return;
         bool isMuch = Budget.LimitsClients && Budget.Clients > Budget.ClientLimit / 2;
         (int count, long bytes) = Evict(new Choice(Limits.FailureReserve, isMuch ? 1 : Limits.MuchForAClient));
@@ -194,12 +188,8 @@ internal sealed class ClientMemory(ServerCore server)
     private void Add(long bytes)
     {
         Interlocked.Add(ref _total, bytes);
-        if (!Budget.LimitsClients) return;
-        Budget.ClientsChanged(bytes);
-        LookAtCrowd();
+        if (Budget.LimitsClients) Budget.ClientsChanged(bytes);
     }
-
-    private void LookAtCrowd() => Volatile.Write(ref _isCrowded, Budget.Clients > MostOf(Budget.ClientLimit));
 
     /// <summary>
     /// The most that clients hold for a while beyond their part of the heap: the memory of clients that were just disconnected is

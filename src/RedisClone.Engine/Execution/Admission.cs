@@ -49,7 +49,7 @@ internal static class Admission
             return $"ERR Can't execute '{row.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
         if (server.Role.RefusesStaleData && (row.FlagsFor(request, session) & CommandFlags.Stale) == 0) return Errors.PrimaryIsDown;
         if (server.Loading is not null && (row.FlagsFor(request, session) & CommandFlags.Loading) == 0) return Errors.Loading;
-        if (server.ClientMemory.IsCrowded && row.Has(MayGrow)) return Errors.AllocationFailed;
+        if (row.Has(MayGrow) && server.ClientMemory.IsCrowded) return Errors.AllocationFailed;
         if (row.Has(CommandFlags.NoAsyncLoading) && server.Role.LoadsBeside) return Errors.Loading;
         if (session.IsReplica && row.Has(OnKeyspace)) return "ERR Replica can't interact with the keyspace";
         return row.Has(CommandFlags.AllowBusy) || !server.Scripts.Runs.IsAnyBusy ? null : server.Scripts.Runs.Refuse(session, row, request);
