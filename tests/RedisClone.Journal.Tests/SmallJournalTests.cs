@@ -12,8 +12,8 @@ namespace RedisClone.Journal.Tests;
 /// <summary>
 /// Reads a journal of 64 KiB with every truncation, every flipped bit and every tail of zeros (a sample of them in
 /// usual runs). Damage before a surviving durable mark, or of the beginning that was durable before the manifest named the file,
-/// must lead to a refusal with the offset. Other damage must lead to a valid prefix and a report of the cut. The expected result is derived from the intact file and not from the
-/// tested code.
+/// must lead to a refusal with the offset. Other damage must lead to a valid prefix and a report of the cut. The expected
+/// result is derived from the intact file and not from the tested code.
 /// </summary>
 public sealed partial class SmallJournalTests(ITestOutputHelper output)
 {

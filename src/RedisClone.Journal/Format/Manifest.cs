@@ -183,8 +183,10 @@ public sealed class Manifest
         return false;
     }
 
-    private static void AppendLine(StringBuilder text, ManifestFile file) =>
-        text.Append(
-            CultureInfo.InvariantCulture,
-            $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}{(file.HasHeader ? $" {HeaderKey} {HeaderValue}" : "")}\n");
+    private static void AppendLine(StringBuilder text, ManifestFile file)
+    {
+        text.Append(CultureInfo.InvariantCulture, $"file {QuotedWords.QuoteIfNeeded(BytesAsText(file.Name))} seq {file.Sequence} type {(char)file.Kind}");
+        if (file.HasHeader) text.Append(CultureInfo.InvariantCulture, $" {HeaderKey} {HeaderValue}");
+        text.Append('\n');
+    }
 }
