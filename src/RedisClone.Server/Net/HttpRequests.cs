@@ -11,7 +11,7 @@ internal sealed class HttpRequests(ServerCore server, MetricsEndpoint metrics, S
     {
         // The answer is made on another thread, because this one also receives the bytes of other connections.
         await Task.Yield();
-        HttpPlaces.Place? place = context.Features.Get<HttpPlaces.Place>();
+        ConnectionPlaces.Place? place = context.Features.Get<ConnectionPlaces.Place>();
         place?.BeginAnswer();
         try
         {

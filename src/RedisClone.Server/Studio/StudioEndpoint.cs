@@ -127,7 +127,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         try
         {
             // While its body arrives, which a client can delay, the connection may lose its place to another one.
-            HttpPlaces.Place? place = context.Features.Get<HttpPlaces.Place>();
+            ConnectionPlaces.Place? place = context.Features.Get<ConnectionPlaces.Place>();
             place?.EndAnswer();
             using JsonDocument body = await JsonDocument.ParseAsync(request.Body, new JsonDocumentOptions { MaxDepth = 8 }, context.RequestAborted);
             place?.BeginAnswer();

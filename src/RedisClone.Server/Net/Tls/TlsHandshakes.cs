@@ -14,10 +14,7 @@ namespace RedisClone.Server.Net.Tls;
 /// </summary>
 internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
 {
-    private readonly Lock _gate = new();
-
-    /// <summary>The handshakes begin with the one that has lasted longest.</summary>
-    private readonly LinkedList<Ticket> _underWay = new();
+    private readonly ConnectionPlaces _places = new(Limits.TlsHandshakes);
 
     public void Use(ListenOptions listen, bool forBrowsers = false)
     {
@@ -29,64 +26,29 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
         });
         listen.Use(next => connection =>
         {
-            connection.Features.Get<Ticket>()?.Return();
+            // The place is only for the handshake.
+            connection.Features.Get<ConnectionPlaces.Place>()?.Return();
             return next(connection);
         });
     }
 
     private async Task BeginAsync(ConnectionContext connection, ConnectionDelegate next)
     {
-        var ticket = new Ticket(this, connection);
-        Take(ticket);
+        // Every handshake waits for its peer, so there is always a place.
+        if (!_places.TryTake(connection, out ConnectionPlaces.Place? place, out ConnectionContext? former)) return;
+        if (former is not null)
+        {
+            server.Statistics.Count(RareEvent.RejectedConnection);
+            former.Abort();
+        }
         try
         {
-            connection.Features.Set(ticket);
+            connection.Features.Set(place);
             await next(connection);
         }
         finally
         {
-            ticket.Return();
-        }
-    }
-
-    private void Take(Ticket ticket)
-    {
-        Ticket? former = null;
-        lock (_gate)
-        {
-            if (_underWay.Count >= Limits.TlsHandshakes)
-            {
-                former = _underWay.First!.Value;
-                _underWay.RemoveFirst();
-            }
-            _underWay.AddLast(ticket.Node);
-        }
-        if (former is null) return;
-        server.Statistics.Count(RareEvent.RejectedConnection);
-        former.Connection.Abort();
-    }
-
-    /// <summary>
-    /// A place among the concurrent handshakes. It is returned after the handshake, or when the connection ends earlier.
-    /// </summary>
-    private sealed class Ticket
-    {
-        private readonly TlsHandshakes _owner;
-
-        public Ticket(TlsHandshakes owner, ConnectionContext connection)
-        {
-            (_owner, Connection) = (owner, connection);
-            Node = new LinkedListNode<Ticket>(this);
-        }
-
-        public ConnectionContext Connection { get; }
-
-        /// <summary>The entry in the list; in none if the place was returned or lost.</summary>
-        public LinkedListNode<Ticket> Node { get; }
-
-        public void Return()
-        {
-            lock (_owner._gate) Node.List?.Remove(Node);
+            place.Return();
         }
     }
 }
