@@ -45,12 +45,15 @@ public sealed class RequestBatch
 
     public bool HasError => _error is not null;
 
-    /// <summary>Returns the pooled buffers and prepares for the next parse.</summary>
+    /// <summary>
+    /// Returns the pooled buffers and prepares for the next parse. No reference to the input stays, because it would keep the memory of
+    /// a large array while the connection waits.
+    /// </summary>
     public void Clear()
     {
+        _entries.AsSpan(0, Count).Clear();
         if (_rented.Count > 0)
         {
-            Array.Clear(_entries, 0, Count);
             foreach (byte[] buffer in _rented) RequestBuffers.Return(buffer);
             _rented.Clear();
         }

@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Runtime.CompilerServices;
 using System.Text;
 
 namespace RedisClone.Protocol.Tests;
@@ -261,6 +262,27 @@ public sealed class RequestParserTests
         }
         Assert.Null(feeder.Error);
         Assert.Empty(feeder.Requests);
+    }
+
+    /// <summary>A reference would keep the memory of a large input while its connection is idle.</summary>
+    [Fact]
+    public void AClearedBatchDoesNotKeepItsInput()
+    {
+        var batch = new RequestBatch();
+        WeakReference input = ParseOnce(batch);
+        batch.Clear();
+        GC.Collect();
+        Assert.False(input.IsAlive);
+        Assert.Equal(0, batch.Count);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static WeakReference ParseOnce(RequestBatch batch)
+    {
+        byte[] data = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*1\r\n$4\r\nPING\r\n"u8.ToArray();
+        new RequestParser(new RequestLimits()).Parse(new ReadOnlySequence<byte>(data), batch, out _, out _);
+        Assert.Equal(2, batch.Count);
+        return new WeakReference(data);
     }
 
     [Fact]

@@ -36,6 +36,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
     private LoopRounds? _rounds;        // of the journal, for the event loop of the last batch
+    private ReadResult _read;           // of RunAsync
+    private SequencePosition _consumedTo, _examinedTo;
     private bool _killed;
     private bool _idle;                 // waits for input; exact only on its event loop's thread
     private long _now;
@@ -181,7 +183,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             while (true)
             {
                 _idle = true;
-                ReadResult read = await input.ReadAsync();
+                _read = await input.ReadAsync();
                 _idle = false;
                 Taken taken = EndTaking();
                 if (taken == Taken.Sent)
@@ -189,17 +191,17 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                     if (_sending is not null) _goesOn = await _sending;
                     _sending = null;
                     if (!_goesOn || Session.CloseAfterReply) break;
+                    ForgetInput();
                     continue;
                 }
-                SequencePosition consumed, examined;
                 Pace pace;
                 if (taken == Taken.Executed)
                 {
-                    (consumed, examined, pace) = (read.Buffer.GetPosition(_consumed), read.Buffer.GetPosition(_examined), _pace);
+                    (_consumedTo, _examinedTo, pace) = (_read.Buffer.GetPosition(_consumed), _read.Buffer.GetPosition(_examined), _pace);
                 }
                 else
                 {
-                    Parse(read.Buffer, out consumed, out examined);
+                    Parse(_read.Buffer, out _consumedTo, out _examinedTo);
                     if (_batch.Count > 0 && TryPostpone()) await _resumed.Wait();
                     pace = BeginBatch(isPrepared: false);
                 }
@@ -219,12 +221,14 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                 }
                 if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
                 _batch.Clear();
-                input.AdvanceTo(consumed, examined);
+                input.AdvanceTo(_consumedTo, _examinedTo);
+                bool ends = _read.IsCompleted && !any;
+                ForgetInput();
                 AfterBatch();
                 if (KillIfOverLimit()) break;
                 if (!await SendAsync()) break;
                 if (Session.IsReplica && !await FillAsync(Session.Replica!)) break;
-                if (Session.CloseAfterReply || read.IsCompleted && !any) break;
+                if (Session.CloseAfterReply || ends) break;
             }
         }
         catch (OutOfMemoryException failure)
@@ -233,6 +237,9 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             _server.Failures.ConnectionFailed(failure);
         }
     }
+
+    /// <summary>A reference to the input would keep the memory of a large array while the connection waits for more.</summary>
+    private void ForgetInput() => (_read, _consumedTo, _examinedTo) = (default, default, default);
 
     public void EndForeignSubscriptions()
     {
