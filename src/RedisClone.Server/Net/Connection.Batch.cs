@@ -102,9 +102,8 @@ internal sealed partial class Connection
         long started = Stopwatch.GetTimestamp();
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
         Session.Reply.Limit = limit.Hard > 0 && !Session.IsReplica ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
-        bool isWatched = _server.ClientMemory.IsWatched;
         long outputMost = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
-        long outputCheck = isWatched ? Math.Min(outputMost, Limits.NoticedOutput) : outputMost;
+        long outputCheck = Math.Min(outputMost, Limits.NoticedOutput);
         bool isBroken = _loop is { IsBroken: true };
         for (; _current < _batch.Count && (!Session.CloseAfterReply || MustFinish); _current++)
         {
@@ -150,11 +149,8 @@ internal sealed partial class Connection
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
             if (KillIfOverLimit()) return Pace.EndOfBatch;
-            if (isWatched)
-            {
-                NoteOutput();
-                outputCheck = Math.Min(outputMost, _output.Unflushed + Limits.NoticedOutput);
-            }
+            NoteOutput();
+            outputCheck = Math.Min(outputMost, _output.Unflushed + Limits.NoticedOutput);
             if (_output.Unflushed >= Limits.UnflushedReplies)
             {
                 _current++;
