@@ -13,6 +13,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     public const string NotBegun = "the journal of the data that was copied has not begun";
 
     private JournalKeeper? _keeper;
+    private volatile LoneBaseJob? _loneBase;
     private bool _scheduled;
     private bool _isRequested;
     private RetryTime _retry = new(firstDelay: 5000, longestDelay: 60_000);
@@ -118,6 +119,12 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             journal.TurnOff();
             return null;
         }
+        if (_loneBase is { } loneBase)
+        {
+            // Its directory becomes that of the journal, which begins with a base of its own.
+            slot.Cancel(SnapshotKind.Rewrite);
+            loneBase.LeaveDirectory();
+        }
         if (Keeper.TakeDirectory() is { } problem)
         {
             server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
@@ -173,7 +180,11 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         _isRequested = isRequested;
         if (server.Journal is { } journal) return new RewriteJob(this, server, journal);
         if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is { } directory)
-            return new LoneBaseJob(this, server, directory);
+        {
+            var job = new LoneBaseJob(this, server, directory);
+            _loneBase = job;
+            return job;
+        }
         problem = error;
         return null;
     }
@@ -235,22 +246,42 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         }
     }
 
-    /// <summary>A rewrite on a server that keeps no journal.</summary>
+    /// <summary>A rewrite on a server that keeps no journal. It locks the append-only directory until it ends or the journal is turned on.</summary>
     private sealed class LoneBaseJob(JournalRewrites rewrites, ServerCore server, JournalDirectory directory) : ISnapshotJob
     {
         private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
+        private readonly Lock _leaving = new();
+        private bool _hasLeft;
 
-        public SnapshotOrder Mark()
+        public SnapshotOrder? Mark()
         {
-            server.Log.LogInformation("Background append only file rewriting started");
-            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, lsn: 0);
+            lock (_leaving)
+            {
+                if (_hasLeft) return null;
+                server.Log.LogInformation("Background append only file rewriting started");
+                return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), _asRdb, lsn: 0);
+            }
         }
 
-        public string? Publish() => directory.InstallLoneBase(_asRdb);
+        public string? Publish()
+        {
+            lock (_leaving) return _hasLeft ? "the journal was turned on" : directory.InstallLoneBase(_asRdb);
+        }
+
+        /// <summary>Unlocks the directory, and nothing is published from here on. Can be called more than once.</summary>
+        public void LeaveDirectory()
+        {
+            lock (_leaving)
+            {
+                if (!_hasLeft) directory.Dispose();
+                _hasLeft = true;
+                if (rewrites._loneBase == this) rewrites._loneBase = null;
+            }
+        }
 
         public void Ended(SnapshotRun run, string? failure)
         {
-            directory.Dispose();
+            LeaveDirectory();
             rewrites.Ended(run, failure);
         }
     }

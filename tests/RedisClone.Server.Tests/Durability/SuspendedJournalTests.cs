@@ -4,7 +4,7 @@ using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>The journal after all data was replaced, which begins again with a rewrite.</summary>
+/// <summary>A journal that begins with a rewrite: after all data was replaced, and after it was turned on.</summary>
 public sealed class SuspendedJournalTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-suspended-").FullName;
@@ -48,11 +48,31 @@ public sealed class SuspendedJournalTests : IDisposable
         Assert.Empty(server.Core.Journal!.Failure);
     }
 
-    private Task<RunningServer> StartAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+    /// <summary>A rewrite without a journal locks the append-only directory. The journal, once turned on, needs it at once.</summary>
+    [Fact]
+    public async Task JournalIsTurnedOnDuringARewriteWithoutOne()
+    {
+        await using RunningServer server = await StartAsync(appendOnly: false);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("SET key 1"));
+        Assert.Equal("OK", client.Run("CONFIG SET rdb-key-save-delay 60000000"));
+        Assert.Equal("Background append only file rewriting started", client.Run("BGREWRITEAOF"));
+        Assert.Equal("OK", client.Run("CONFIG SET appendonly yes"));
+        Assert.Equal("OK", client.Run("CONFIG SET rdb-key-save-delay 0"));
+        await client.UntilAsync("SET key 2", static answer => answer == "OK");
+        Assert.True(SpinWait.SpinUntil(() => server.Core.Journal!.IsOn, TimeSpan.FromMinutes(1)), "the journal has not begun");
+        Assert.Equal("OK", client.Run("SET key 3"));
+        Assert.Equal("OK", client.Run("DEBUG LOADAOF"));
+        Assert.Equal("3", client.Run("GET key"));
+        string[] bases = Directory.GetFiles(Path.Combine(_folder, "appendonlydir"), "*.base.*");
+        Assert.Single(bases);
+    }
+
+    private Task<RunningServer> StartAsync(bool appendOnly = true) => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
     {
         config.Dir = _folder;
         config.SavePoints = [];
-        config.AppendOnly = true;
+        config.AppendOnly = appendOnly;
         config.AppendFsync = AppendFsync.Always;
     }, new WatchedDisk());
 }
