@@ -22,7 +22,7 @@ internal sealed partial class ConfigTable
             "Keep the figures of the last hour for each second, and of the last day for each minute, in 4 MB.", flags: Immutable | Hidden),
         Text("otlp-endpoint", null, static c => ref c.OtlpEndpoint,
             "URL of an OpenTelemetry collector that gets the figures over HTTP, such as http://localhost:4318; empty turns the export off.",
-            flags: Immutable | Hidden, check: ParameterChecks.HttpUrl),
+            flags: Immutable | Hidden | Secret, check: ParameterChecks.HttpUrl),
         Int("otlp-interval", 10, 1, 3600, static c => ref c.OtlpInterval, "Seconds between two exports to otlp-endpoint.", flags: Immutable | Hidden),
         Text("otlp-headers-file", null, static c => ref c.OtlpHeadersFile,
             "File with headers for otlp-endpoint, one line `name: value` each, such as a token. It is read for each export.",

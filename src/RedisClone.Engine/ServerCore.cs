@@ -221,7 +221,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
         : Journal is { WriteRefusal.Length: > 0 } journal ? Errors.JournalFailed(journal.WriteRefusal)
-        : Rewrites.IsSuspended ? Errors.JournalFailed(JournalRewrites.NotBegun) : null;
+        : Rewrites.IsSuspended ? Errors.JournalFailed(JournalRewrites.NotBegun)
+        : RoleFile.Failure is { } failure && Journal is not null && !Role.IsReplica ? Errors.RoleNotKept(failure) : null;
 
     /// <summary>
     /// The error that refuses the stream of a primary because the disk has failed, or null. A journal that begins again does not refuse it,

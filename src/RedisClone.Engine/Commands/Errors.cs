@@ -45,6 +45,9 @@ internal static class Errors
     /// <summary>A text of the server or the system, which may contain more than ASCII, such as a file name.</summary>
     public static string Spell(string text) => ConfigText.ToLine(text);
 
+    public static string RoleNotKept(string reason) =>
+        $"MISCONF The role of this server cannot be kept for a restart, so it takes no writes: {Spell(reason)}";
+
     public static string JournalFailed(string reason) => $"MISCONF Errors writing to the AOF file: {Spell(reason)}";
 
     public static string WrongArity(string fullName) => $"ERR wrong number of arguments for '{fullName}' command";

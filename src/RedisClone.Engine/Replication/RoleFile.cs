@@ -15,15 +15,25 @@ namespace RedisClone.Engine.Replication;
 /// environment wins. With a configuration file, CONFIG REWRITE keeps the role, as with Redis.
 /// The lines are "role" with the configured role and the one that replaced it, "position", and "check" with the CRC-64 of the lines before
 /// it. The first form of the file has no "check". A damaged file prevents the start: a replica must not start as a writable master.
+/// A role that cannot be written is written again each second. A server with a journal refuses writes until then: a restart would give
+/// it the former role, and the writes that it has acknowledged could be replaced by the data of another server.
 /// </remarks>
 internal sealed class RoleFile(ServerCore server)
 {
+    private const long RetryMilliseconds = 1000;
+
+    private readonly Lock _gate = new();
     private string _configured = "";
     private string _role = "";          // empty while it is the configured one
     private string _end = "";           // the position at a shutdown
+    private volatile string? _failure;  // why the role is not written yet
+    private long _nextTry;
 
     private string Path => server.Config.PathOf(string.Create(
         CultureInfo.InvariantCulture, $"redisclone-{(server.Config.Port > 0 ? server.Config.Port : server.Config.TlsPort)}.role"));
+
+    /// <summary>Why the present role would not be that after a restart, or null.</summary>
+    public string? Failure => _failure;
 
     /// <summary>With a configuration file, CONFIG REWRITE keeps the role; in a cluster, nodes.conf does.</summary>
     private bool KeepsRole => server.Config.ConfigFile is null && server.Cluster is null;
@@ -70,15 +80,32 @@ internal sealed class RoleFile(ServerCore server)
         if (!KeepsRole) return;
         string role = Text(server.Config.ReplicaOf);
         if (role == _configured && _role.Length == 0) return;
-        _role = role;
-        TryWrite(withEnd: false);
+        lock (_gate)
+        {
+            _role = role;
+            TryWrite(withEnd: false);
+        }
+    }
+
+    /// <summary>Writes a role again that could not be written.</summary>
+    public void Tend(long now)
+    {
+        if (_failure is null || now < _nextTry) return;
+        _nextTry = now + RetryMilliseconds;
+        lock (_gate)
+        {
+            if (_failure is not null && TryWrite(withEnd: false)) server.Log.LogInformation("The role is kept for a restart");
+        }
     }
 
     /// <summary>Keeps the position at a shutdown, once the journal is closed.</summary>
     public void KeepEnd(StreamPosition position, long lsn)
     {
-        _end = string.Create(CultureInfo.InvariantCulture, $"{position.History} {position.Offset} {position.Database} {lsn}");
-        TryWrite(withEnd: true);
+        lock (_gate)
+        {
+            _end = string.Create(CultureInfo.InvariantCulture, $"{position.History} {position.Offset} {position.Database} {lsn}");
+            TryWrite(withEnd: true);
+        }
     }
 
     private static string Text(ReplicaOf? primary) =>
@@ -137,11 +164,13 @@ internal sealed class RoleFile(ServerCore server)
         try
         {
             Write(withEnd);
+            _failure = null;
             return true;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
-            server.Log.LogWarning("The role cannot be kept for a restart: {Reason}", failure.Message);
+            if (_failure != failure.Message) server.Log.LogWarning("The role cannot be kept for a restart: {Reason}", failure.Message);
+            _failure = failure.Message;
             return false;
         }
     }

@@ -197,8 +197,9 @@ internal sealed class Interpreter
         bool mayWrite = (routine.Flags & ScriptFlags.NoWrites) == 0;
         if (routine.IsDeclared && mayWrite)
         {
-            if (Server.DiskRefusal is not null)
+            if (Server.DiskRefusal is { } refusal)
             {
+                if (!Server.Snapshots.RefusesWrites && Server.RoleFile.Failure is not null) return refusal;
                 return Server.Journal is { WriteRefusal.Length: > 0 } journal
                     ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +
                         $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {Errors.Spell(journal.WriteRefusal)}"

@@ -73,6 +73,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         {
             Guarded(static self => self._server.Replicas.Tend(self._now));
             Guarded(static self => self._server.Role.Tend(self._now));
+            Guarded(static self => self._server.RoleFile.Tend(self._now));
         }
         Guarded(static self => self._server.MigrationLinks.Tend(self._now));
         Guarded(static self => self._server.Snapshots.Tend(self._now));

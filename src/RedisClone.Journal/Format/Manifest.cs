@@ -102,7 +102,8 @@ public sealed class Manifest
     }
 
     /// <summary>
-    /// Parses a manifest by the rules of Redis. The error texts are those of Redis. Unlike Redis, no file may be named twice.
+    /// Parses a manifest by the rules of Redis. The error texts are those of Redis. Unlike Redis, no file may be named twice, and no key
+    /// may come twice in a line.
     /// </summary>
     public static bool TryParse(ReadOnlySpan<byte> bytes, out Manifest manifest, out string error)
     {
@@ -156,6 +157,10 @@ public sealed class Manifest
 
         // Later versions of Redis add key-value pairs to the three that are required.
         if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
+        // Two lines without the line feed between them name two files, and Redis takes only the last one.
+        for (int i = 2; i < words.Count; i += 2)
+            for (int before = 0; before < i; before += 2)
+                if (words[i].Equals(words[before], StringComparison.OrdinalIgnoreCase)) return "Found a key twice";
         string name = "", kind = "";
         long sequence = 0;
         bool hasHeader = false;

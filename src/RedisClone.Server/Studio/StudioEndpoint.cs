@@ -130,7 +130,8 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
             ConnectionPlaces.Place? place = context.Features.Get<ConnectionPlaces.Place>();
             place?.EndAnswer();
             using JsonDocument body = await JsonDocument.ParseAsync(request.Body, new JsonDocumentOptions { MaxDepth = 8 }, context.RequestAborted);
-            place?.BeginAnswer();
+            // A sign-in waits too, for its turn.
+            if (!signsIn) place?.BeginAnswer();
             if (session is null) await SignInAsync(context, body.RootElement);
             else if (call == "/logout") await SignOutAsync(context, session);
             else await RunAsync(context, session, call, body.RootElement);

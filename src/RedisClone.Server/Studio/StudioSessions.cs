@@ -6,6 +6,7 @@ using System.Text.Json;
 using Microsoft.AspNetCore.Http;
 using RedisClone.Engine;
 using RedisClone.Engine.Acl;
+using RedisClone.Server.Net;
 using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Studio;
@@ -36,6 +37,7 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
         await _signIns.WaitAsync(context.RequestAborted);
         try
         {
+            context.Features.Get<ConnectionPlaces.Place>()?.BeginAnswer();
             byte[] user = Encoding.UTF8.GetBytes(name), secret = Encoding.UTF8.GetBytes(password);
             User? known = server.Access.Users.Find(user);
             Permissions? permissions = known?.Permissions;
@@ -51,11 +53,14 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
         }
     }
 
-    /// <summary>Opens a session of the default user, which needs no password.</summary>
+    /// <summary>
+    /// Opens a session of the default user, which needs no password. Unlike PING, HELLO is served while data is loaded, while a script
+    /// runs, and on a full disk.
+    /// </summary>
     public Task<(StudioSession? Session, string Refusal)> OpenAsync(HttpContext context)
     {
         User user = server.Access.Users.Default;
-        return OpenAsync(context, user, user.Permissions, ["PING"u8.ToArray()], isAutomatic: true);
+        return OpenAsync(context, user, user.Permissions, ["HELLO"u8.ToArray(), "3"u8.ToArray()], isAutomatic: true);
     }
 
     /// <summary>Ends a session: its cookie is worth nothing from now on.</summary>

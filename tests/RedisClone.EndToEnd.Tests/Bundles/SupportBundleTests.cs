@@ -27,12 +27,13 @@ public sealed class SupportBundleTests : IDisposable
         [
             "planted-password", "planted-master-auth", "planted-user-password", "planted:key", "planted-value", "planted-field",
             "planted-member", "planted-channel", "planted-client-name", "PLANTEDERROR", "planted-log-line", "planted-wrong-password",
-            "planted-script-argument", "planted-library", "planted-host", "10.99.88.77",
+            "planted-script-argument", "planted-library", "planted-host", "10.99.88.77", "planted-token",
         ];
         using ServerProcess server = ServerProcess.Ours(
             "--requirepass", secrets[0], "--masterauth", secrets[1], "--user", "ann", "on", ">" + secrets[2], "~*", "&*", "+@all",
             "--slowlog-log-slower-than", "0", "--latency-monitor-threshold", "1", "--appendonly", "yes", "--enable-debug-command", "yes",
-            "--replica-announce-ip", secrets[15], "--cluster-announce-hostname", secrets[14]);
+            "--replica-announce-ip", secrets[15], "--cluster-announce-hostname", secrets[14],
+            "--otlp-endpoint", $"http://127.0.0.1:1/v1/metrics?token={secrets[16]}");
         using RespClient client = server.Connect(), subscriber = server.Connect(), monitor = server.Connect(), stranger = server.Connect();
         foreach (RespClient each in new[] { client, subscriber, monitor }) each.Expect("+OK", "AUTH", "default", secrets[0]);
         monitor.Expect("+OK", "MONITOR");

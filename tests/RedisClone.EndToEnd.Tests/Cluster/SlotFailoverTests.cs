@@ -40,7 +40,8 @@ public sealed class SlotFailoverTests
         AwaitTakeover(replica);
         AssertAll(cluster, keys);
         int served = Served(source, keys);
-        Assert.True(served == Keys, $"the source serves {served} of {Keys} keys\n{source.Output}\n---- the target\n{target.Output}\n---- the replica\n{replica.Output}");
+        string logs = $"{source.Output}\n---- the target\n{target.Output}\n---- the replica\n{replica.Output}";
+        Assert.True(served == Keys, $"the source serves {served} of {Keys} keys\n{logs}");
         source.AssertWell();
 
         // The epoch of the replica is later than that of the destination, which has its slots and the moved ones in its nodes.conf.

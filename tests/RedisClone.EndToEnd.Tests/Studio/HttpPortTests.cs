@@ -118,6 +118,52 @@ public sealed class HttpPortTests
         server.AssertWell();
     }
 
+    /// <summary>Clients that guess passwords wait for each other, and keep no other client from the port.</summary>
+    [Fact]
+    public async Task WrongPasswordsDoNotLockOutOthers()
+    {
+        const int guessers = 100;
+        const string body = "{\"user\":\"ann\",\"password\":\"wrong\"}";
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}", "--user", "ann", "on", ">secret", "+@all");
+        var sockets = new List<Socket>();
+        try
+        {
+            for (int i = 0; i < guessers; i++)
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+                sockets.Add(socket);
+                await BeginAsync(socket, http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
+                    + $"Content-Type: application/json\r\nContent-Length: {body.Length}\r\n\r\n{body}");
+            }
+            using var browser = new HttpClient();
+            Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
+        }
+        finally
+        {
+            foreach (Socket socket in sockets) socket.Dispose();
+        }
+        server.AssertWell();
+    }
+
+    /// <summary>Without a password, the studio opens while a script runs for too long.</summary>
+    [Fact]
+    public async Task ABusyServerOpensTheStudio()
+    {
+        int http = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}", "--busy-reply-threshold", "50");
+        using RespClient busy = server.Connect(), client = server.Connect();
+        busy.Send("EVAL", "while true do end", "0");
+        Replication.FollowingTests.Until(() => client.Call("PING").IsError, "the script does not run", server);
+        using var browser = new HttpClient();
+        using var body = new StringContent("{}", Encoding.UTF8, "application/json");
+        using HttpResponseMessage answer = await browser.PostAsync(new Uri($"http://127.0.0.1:{http}/studio/api/session"), body);
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        client.Expect("+OK", "SCRIPT", "KILL");
+        Replication.FollowingTests.Until(() => !client.Call("PING").IsError, "the script does not end", server);
+        server.AssertWell();
+    }
+
     /// <summary>A name that is no valid international name is refused like any other name.</summary>
     [Theory]
     [InlineData("xn--")]

@@ -34,6 +34,8 @@ public sealed class ManifestTests
     [InlineData("file a seq 9223372036854775808 type i\n", "Invalid AOF manifest file format")]
     [InlineData("file a seq 1 type i\nfile a seq 2 type i\n", "Found a file name twice")]
     [InlineData("file a seq 1 type b\nfile a seq 2 type i\n", "Found a file name twice")]
+    [InlineData("file a seq 2 type i header RC1.incr.aof seq 3 type i header RC1\n", "Found a key twice")]
+    [InlineData("file a seq 2 type i FILE b\n", "Found a key twice")]
     [InlineData("file a seq 1 type h\nfile a seq 2 type i\n", "Found a file name twice")]
     [InlineData("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type h\n", "a.2.incr.aof is marked as superseded")]
     [InlineData("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type h\n", "a.1.incr.aof is marked as superseded")]

@@ -71,6 +71,27 @@ public sealed class FailingDiskTests : IDisposable
     }
 
     /// <summary>
+    /// A server that becomes a primary while its role cannot be written takes no write until the role is kept: after a restart it would be a
+    /// replica again, and would drop what it has acknowledged.
+    /// </summary>
+    [Fact]
+    public async Task APrimaryTakesNoWriteBeforeItsRoleIsKept()
+    {
+        await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run("REPLICAOF 127.0.0.1 1"));
+        _disk.Faults = Faults.Open;
+        Assert.Equal("OK", client.Run("REPLICAOF NO ONE"));
+        Assert.StartsWith("MISCONF The role of this server cannot be kept", Ask(server, "SET x y"), StringComparison.Ordinal);
+        string script = client.Call("EVAL", "#!lua\nreturn redis.call('set', 'x', 'y')", "0");
+        Assert.StartsWith("MISCONF The role of this server cannot be kept", script, StringComparison.Ordinal);
+        _disk.Faults = Faults.None;
+        await UntilWrittenAsync(server, "SET role kept", static () => { });
+        _acknowledged["role"] = "kept";
+        await AssertComesBackAsync(TransportKind.Auto);
+    }
+
+    /// <summary>
     /// The server was killed and starts again while there is no space. It serves the loaded data, refuses writes, and recovers
     /// without a request when there is space.
     /// </summary>
