@@ -150,6 +150,24 @@ public sealed class HostTests
         Assert.Equal(6, Run(program).AsNumber);
     }
 
+    /// <summary>A library that calls a function for each of many elements counts the calls, also of a function without a loop and a call.</summary>
+    [Theory]
+    [InlineData("load(function() return 1 end)")]
+    [InlineData("load(function() return 1 end) load(function() return '' end)")]
+    [InlineData("table.foreach(t, f)")]
+    [InlineData("table.foreachi(t, f)")]
+    [InlineData("table.sort(t, f)")]
+    [InlineData("string.gsub(('x'):rep(1e4), '.', f)")]
+    [InlineData("for i in f do end")]
+    public void CallsFromLibrariesCountAsWork(string work)
+    {
+        int asked = 0;
+        _state.BudgetInterval = 1000;
+        _state.OnBudget = _ => ++asked < 3 ? null : LuaString.From("killed");
+        string program = $"local t = {{}} for i = 1, 100 do t[i] = i end local f = function() end while true do {work} end";
+        Assert.Equal("killed", Fail(program, LuaOutcome.Aborted).Message);
+    }
+
     [Theory]
     [InlineData("boom()")]
     [InlineData("pcall(boom)")]

@@ -18,6 +18,8 @@ internal sealed partial class LuaThread
     /// </summary>
     public bool Call(int callee, int wanted)
     {
+        // A library that calls a function for each of many elements has no other limit, if the function has no loop and no call.
+        if (!State.Spend(1)) return false;
         if (State.HostDepth + 1 >= LuaLimits.HostCalls)
         {
             if (State.HostDepth + 1 >= LuaLimits.HostCallsInError) return FailInHandler();
