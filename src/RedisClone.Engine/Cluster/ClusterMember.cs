@@ -112,7 +112,8 @@ internal sealed class ClusterMember : IDisposable
         _server.Log.LogInformation(isNew ? "No cluster configuration found, I'm {Node}" : "Node configuration loaded, I'm {Node}", State.Myself.Name);
         RefreshMyself();
         _server.Config.ReplicaOf = State.Myself is { IsReplica: true, Primary: { } primary } ? AddressOf(primary) : null;
-        State.Later(Pending.Save | Pending.Flush | Pending.Health);
+        // A node that changes nothing starts on a full disk too.
+        State.Later(isNew ? Pending.Save | Pending.Flush | Pending.Health : Pending.Health);
         lock (Gate) Finish();
         return null;
     }

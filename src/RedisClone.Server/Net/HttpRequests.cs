@@ -13,6 +13,15 @@ internal sealed class HttpRequests(ServerCore server, MetricsEndpoint metrics, S
         await Task.Yield();
         ConnectionPlaces.Place? place = context.Features.Get<ConnectionPlaces.Place>();
         place?.BeginAnswer();
+        // From its first byte on, the answer waits for the client, which may not take it.
+        if (place is not null)
+        {
+            context.Response.OnStarting(static place =>
+            {
+                ((ConnectionPlaces.Place)place).EndAnswer();
+                return Task.CompletedTask;
+            }, place);
+        }
         try
         {
             MetricsEndpoint.CloseWithUnreadBody(context);

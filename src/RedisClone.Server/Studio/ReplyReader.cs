@@ -13,12 +13,10 @@ namespace RedisClone.Server.Studio;
 /// lacks is an object with one member: <c>b</c> bytes that are no text (base64), <c>o</c> a status, <c>x</c> an error, <c>n</c> a
 /// number too long for JSON, <c>m</c> a map as keys and values in turn, <c>s</c> a set.
 /// </summary>
-internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, long mostBytes, CancellationToken cancelled)
+internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
 {
     private const int DeepestReply = 64;
     private const long LargestExact = 1L << 53;     // JSON numbers are doubles in browsers
-
-    private long _bytes;
 
     public ValueTask CopyAsync() => CopyAsync(0);
 
@@ -99,7 +97,7 @@ internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, long mo
             json.WriteNullValue();
             return;
         }
-        Count(length);
+        memory.Take(length);
         byte[] bytes = new byte[length + 2];
         ReadResult read = await input.ReadAtLeastAsync(bytes.Length, cancelled);
         if (read.Buffer.Length < bytes.Length) throw new IOException("The connection was closed.");
@@ -107,6 +105,7 @@ internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, long mo
         input.AdvanceTo(read.Buffer.GetPosition(bytes.Length));
         ReadOnlyMemory<byte> value = bytes.AsMemory(0, (int)length);
         if (type == '=' && value.Length >= 4) value = value[4..];
+        memory.Take(Escapes(value.Span));
         if (type == '!') Tagged("x", Encoding.UTF8.GetString(value.Span));
         else if (Utf8.IsValid(value.Span)) json.WriteStringValue(value.Span);
         else
@@ -126,7 +125,7 @@ internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, long mo
             {
                 byte[] line = read.Buffer.Slice(0, end).ToArray();
                 input.AdvanceTo(read.Buffer.GetPosition(1, end));
-                Count(line.Length);
+                memory.Take(line.Length);
                 return line[..^1];
             }
             input.AdvanceTo(read.Buffer.Start, read.Buffer.End);
@@ -134,10 +133,13 @@ internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, long mo
         }
     }
 
-    private void Count(long bytes)
+    /// <summary>The most that the rest of a text takes as JSON, which writes a character that is not plain in six bytes.</summary>
+    private static long Escapes(ReadOnlySpan<byte> text)
     {
-        if ((_bytes += bytes) > mostBytes)
-            throw new IOException(string.Create(CultureInfo.InvariantCulture, $"The reply is longer than {mostBytes >> 20} MB."));
+        const int escape = 6;
+        long plain = 0;
+        foreach (byte c in text) plain += c is (>= (byte)'0' and <= (byte)'9') or (>= (byte)'A' and <= (byte)'Z') or (>= (byte)'a' and <= (byte)'z') ? 1 : 0;
+        return (text.Length - plain) * (escape - 1);
     }
 
     private void Tagged(string tag, string text)

@@ -14,11 +14,12 @@ namespace RedisClone.Server.Studio;
 internal sealed class StudioCalls(ServerCore server, FigureHistory history)
 {
     /// <summary>Runs a call. Returns null, or the reason why it is refused; an empty reason if there is no such call.</summary>
-    public async ValueTask<string?> RunAsync(StudioSession session, string call, JsonElement body, Utf8JsonWriter json, CancellationToken cancelled)
+    public async ValueTask<string?> RunAsync(
+        StudioSession session, string call, JsonElement body, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
     {
         if (call == "/call")
         {
-            await RunCommandsAsync(session, body, json, cancelled);
+            await RunCommandsAsync(session, body, json, memory, cancelled);
             return null;
         }
         string right = call == "/parameters" ? "config|get" : "info";
@@ -46,7 +47,8 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
     }
 
     /// <summary>Runs commands in order and writes an array of their replies.</summary>
-    private async Task RunCommandsAsync(StudioSession session, JsonElement body, Utf8JsonWriter json, CancellationToken cancelled)
+    private async Task RunCommandsAsync(
+        StudioSession session, JsonElement body, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
     {
         bool inConsole = body.TryGetProperty("console", out JsonElement console) && console.GetBoolean();
         JsonElement list = body.GetProperty("commands");
@@ -55,7 +57,7 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
         if (Array.Exists(commands, static command => command.Length == 0)) throw new FormatException();
         json.WriteStartArray();
         await (inConsole ? session.Console : session.Screens).RunAsync(
-            [.. commands.Select(command => (command, StudioRights.Refusal(server, command, inConsole)))], json, cancelled);
+            [.. commands.Select(command => (command, StudioRights.Refusal(server, command, inConsole)))], json, memory, cancelled);
         json.WriteEndArray();
     }
 

@@ -31,6 +31,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
     private readonly StudioAccess _access = new(server);
+    private readonly ReplyBudget _replies = new(StudioLimits.AllReplyBytes);
 
     /// <summary>Marks the connections of the HTTP port.</summary>
     public static ConnectionDelegate Mark(ConnectionDelegate next) => connection =>
@@ -165,7 +166,8 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         var answer = new ArrayBufferWriter<byte>(4096);
         await using var json = new Utf8JsonWriter(answer);
-        string? refusal = await calls.RunAsync(session, call, body, json, context.RequestAborted);
+        using ReplyBudget.Share memory = _replies.Begin();
+        string? refusal = await calls.RunAsync(session, call, body, json, memory, context.RequestAborted);
         if (refusal is not null)
         {
             await FailAsync(context, refusal.Length == 0 ? StatusCodes.Status404NotFound : StatusCodes.Status403Forbidden,

@@ -23,8 +23,11 @@ internal static class StudioLimits
     /// <summary>Bytes of the body of one call.</summary>
     public static readonly long BodyBytes = HeapLimit.Part(32, MostBodyBytes);
 
-    /// <summary>Bytes of the replies to one call. As JSON they may take six times as many.</summary>
+    /// <summary>Bytes of the replies to one call, as JSON.</summary>
     public static readonly long ReplyBytes = HeapLimit.Part(64, 16 << 20);
+
+    /// <summary>Bytes of the replies to all calls at a time, as JSON.</summary>
+    public static readonly long AllReplyBytes = HeapLimit.Part(16, 64 << 20);
 
     /// <summary>Sign-ins that are checked at a time. Others wait.</summary>
     public const int SignIns = 4;

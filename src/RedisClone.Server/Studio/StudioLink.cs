@@ -28,14 +28,15 @@ internal sealed class StudioLink : IDisposable
     /// No other call runs between the commands, so a SELECT is in force for those after it.
     /// </summary>
     /// <exception cref="IOException">The connection is broken, or a reply is too long or too late.</exception>
-    public async Task RunAsync(IReadOnlyList<(byte[][] Command, string? Refusal)> commands, Utf8JsonWriter json, CancellationToken cancelled)
+    public async Task RunAsync(
+        IReadOnlyList<(byte[][] Command, string? Refusal)> commands, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
     {
         await _turn.WaitAsync(cancelled);
         try
         {
             if (_broken) throw new IOException("The connection was closed.");
             using var patience = new CancellationTokenSource(StudioLimits.CallPatience);
-            var replies = new ReplyReader(_pipe.Input, json, StudioLimits.ReplyBytes, patience.Token);
+            var replies = new ReplyReader(_pipe.Input, json, memory, patience.Token);
             foreach ((byte[][] command, string? refusal) in commands)
             {
                 if (refusal is not null)

@@ -115,7 +115,8 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
         var reply = new ArrayBufferWriter<byte>();
         await using var json = new Utf8JsonWriter(reply);
         json.WriteStartArray();
-        await link.RunAsync([(command, null)], json, default);
+        using ReplyBudget.Share memory = new ReplyBudget(StudioLimits.ReplyBytes).Begin();
+        await link.RunAsync([(command, null)], json, memory, default);
         json.WriteEndArray();
         await json.FlushAsync();
         using JsonDocument document = JsonDocument.Parse(reply.WrittenMemory);

@@ -118,6 +118,37 @@ public sealed class HttpPortTests
         server.AssertWell();
     }
 
+    /// <summary>Clients that ask much and read nothing keep no health check from the port.</summary>
+    [Fact]
+    public async Task ClientsThatDoNotReadDoNotLockOutOthers()
+    {
+        const int places = 32;
+        int metrics = Ports.Free();
+        using ServerProcess server = ServerProcess.Ours("--metrics-port", $"{metrics}");
+        var sockets = new List<Socket>();
+        try
+        {
+            string requests = string.Concat(Enumerable.Repeat("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 200));
+            for (int i = 0; i < places; i++)
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { ReceiveBufferSize = 1024 };
+                sockets.Add(socket);
+                await BeginAsync(socket, metrics, requests);
+            }
+            await Task.Delay(TimeSpan.FromSeconds(1));
+            for (int i = 0; i < places; i++)
+            {
+                using var probe = new HttpClient();
+                Assert.Equal("alive\n", await probe.GetStringAsync($"http://127.0.0.1:{metrics}/health/live"));
+            }
+        }
+        finally
+        {
+            foreach (Socket socket in sockets) socket.Dispose();
+        }
+        server.AssertWell();
+    }
+
     /// <summary>Clients that guess passwords wait for each other, and keep no other client from the port.</summary>
     [Fact]
     public async Task WrongPasswordsDoNotLockOutOthers()
