@@ -222,6 +222,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         json.WriteStartObject();
         json.WriteString("user", session.User.Text);
         json.WriteBoolean("automatic", session.IsAutomatic);
+        json.WriteNumber("databases", server.Cluster is null ? server.Config.Databases : 1);
         json.WriteEndObject();
         await json.FlushAsync(context.RequestAborted);
         await SendJsonAsync(context, StatusCodes.Status200OK, answer.WrittenMemory);

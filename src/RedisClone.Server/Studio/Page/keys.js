@@ -6,9 +6,9 @@ const slice = '500', page = 50, window = 4096;
 
 export default {
   title: 'Keys',
-  open(root, path) {
+  open(root, path, session) {
     const database = el('select', { 'aria-label': 'Database', on: { change: () => search() } });
-    for (let i = 0; i < 16; i++) database.append(el('option', { value: i, text: `Database ${i}` }));
+    for (let i = 0; i < session.databases; i++) database.append(el('option', { value: i, text: `Database ${i}` }));
     const pattern = el('input', { type: 'search', value: '*', placeholder: 'Pattern, for example user:*', 'aria-label': 'Pattern' });
     const type = el('select', { 'aria-label': 'Type', on: { change: () => search() } },
       [['', 'All types'], ...['string', 'hash', 'list', 'set', 'zset', 'stream'].map(t => [t, t])].map(([value, text]) => el('option', { value, text })));
@@ -42,17 +42,16 @@ export default {
       try {
         do {
           const words = ['SCAN', cursor, 'MATCH', pattern.value || '*', 'COUNT', slice, ...(type.value ? ['TYPE', type.value] : [])];
-          const [selected, found] = await run([['SELECT', database.value], words]);
+          const found = await ask(database.value, words);
           if (turn !== asked) return;
-          for (const reply of [selected, found]) if (reply instanceof ReplyError) throw reply;
           cursor = String(found[0]);
           looked += Number(slice);
           const names = found[1];
           for (let i = 0; i < names.length; i += page) {
             const some = names.slice(i, i + page);
-            const replies = await run([['SELECT', database.value], ...some.flatMap(name => [['TYPE', name], ['PTTL', name], ['MEMORY', 'USAGE', name]])]);
+            const replies = await within(database.value, some.flatMap(name => [['TYPE', name], ['PTTL', name], ['MEMORY', 'USAGE', name]]));
             if (turn !== asked) return;
-            rows.push(...some.map((name, n) => ({ id: JSON.stringify(name), name, type: text(replies[3 * n + 1]), ttl: replies[3 * n + 2], size: replies[3 * n + 3] })).filter(k => k.type !== 'none'));
+            rows.push(...some.map((name, n) => ({ id: JSON.stringify(name), name, type: text(replies[3 * n]), ttl: replies[3 * n + 1], size: replies[3 * n + 2] })).filter(k => k.type !== 'none'));
           }
           table.set(rows);
           setText(state, `${exact(rows.length)} keys, about ${count(looked)} looked at in this step …`);
@@ -71,12 +70,12 @@ export default {
       table.set(rows);
       const db = database.value;
       try {
-        const [, kind, ttl, size, encoding, idle] = await run([['SELECT', db], ['TYPE', name], ['PTTL', name], ['MEMORY', 'USAGE', name], ['OBJECT', 'ENCODING', name], ['OBJECT', 'IDLETIME', name]]);
+        const [kind, ttl, size, encoding, idle] = await within(db, [['TYPE', name], ['PTTL', name], ['MEMORY', 'USAGE', name], ['OBJECT', 'ENCODING', name], ['OBJECT', 'IDLETIME', name]]);
         if (kind instanceof ReplyError) throw kind;
         const value = el('div');
         detail.replaceChildren(el('h2', {}, raw(name, 400)));
         if (kind === 'none') return detail.append(empty('The key does not exist any more.'));
-        const [, length] = await run([['SELECT', db], [lengthOfType[kind] ?? 'EXISTS', name]]);
+        const [length] = await within(db, [[lengthOfType[kind] ?? 'EXISTS', name]]);
         detail.append(facts([
           ['Type', `${kind}, ${text(encoding)}`], ['Lives for', ttl < 0 ? 'ever' : `${span(ttl / 1000)} more`], ['Size', bytes(size)],
           [kind === 'string' ? 'Length' : 'Elements', kind === 'string' ? bytes(length) : exact(length)],
@@ -125,8 +124,15 @@ async function pages(root, caption, columns, next) {
 
 const value = title => ({ title, wide: true, once: true, show: row => raw(row.value, 1000) });
 
+/** Runs commands in a database. Without the right to SELECT they would run in another one. */
+async function within(db, commands) {
+  const [selected, ...replies] = await run([['SELECT', db], ...commands]);
+  if (selected instanceof ReplyError) throw selected;
+  return replies;
+}
+
 async function ask(db, command) {
-  const [, reply] = await run([['SELECT', db], command]);
+  const [reply] = await within(db, [command]);
   if (reply instanceof ReplyError) throw reply;
   return reply;
 }

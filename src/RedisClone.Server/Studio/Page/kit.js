@@ -89,7 +89,7 @@ export function show(value, most = 256) {
     return cut(text, raw.length > most || value.b.length > raw.length * 2, lengthOf(value));
   }
   const text = String(value);
-  const part = text.slice(0, most).replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+  const part = text.slice(0, most).replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
     c => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
   return cut(part, text.length > most, text.length);
 }
