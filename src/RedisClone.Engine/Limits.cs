@@ -134,6 +134,9 @@ internal static class Limits
     /// </summary>
     public const int BytesPerConnection = 8 << 10;
 
+    /// <summary>Connections up to this number are accepted while memory is short.</summary>
+    public const int ConnectionsWithoutReserve = 8;
+
     /// <summary>
     /// Bytes that must be free for the reply of a write command before the command runs: enough for a number or a status.
     /// </summary>

@@ -145,7 +145,7 @@ internal static class Hosting
             builder.Services.AddOptions<EventLoopOptions>().Configure<ServerCore>(static (loops, server) =>
             {
                 loops.Failed = (_, failure, work) => server.Failures.WorkFailed(work, failure);
-                loops.TryOpen = server.ClientMemory.TryOpen;
+                loops.TryOpen = () => server.ClientMemory.TryOpen(isLoop: true);
                 loops.Closed = server.ClientMemory.Closed;
                 loops.Refusal = Encoding.ASCII.GetBytes(RedisConnectionHandler.TooMany);
             });

@@ -94,7 +94,11 @@ internal sealed class ClientMemory(ServerCore server)
     /// Counts a new connection, before memory is allocated for it. Returns false if the connection must be refused, because
     /// clients already hold their part of the heap. Connections alone may take three quarters of it.
     /// </summary>
-    public bool TryOpen()
+    /// <param name="isLoop">
+    /// Whether an event loop accepts the connection. It survives a failed allocation, so it lets a few clients in although memory is short:
+    /// one of them may delete data.
+    /// </param>
+    public bool TryOpen(bool isLoop)
     {
         HeapBudget budget = Budget;
         if (budget.LimitsClients)
@@ -103,7 +107,8 @@ internal sealed class ClientMemory(ServerCore server)
             long idle = (Volatile.Read(ref _connections) + 1L) * Limits.BytesPerConnection;
             bool isFull = idle > most - most / 4 || budget.Clients > MostOf(most);
             // Kestrel's accept loop does not survive a failed allocation, so it gets no connection right after one.
-            if (isFull || server.Failures.IsReserveOut)
+            bool mayFail = isLoop && Volatile.Read(ref _connections) < Limits.ConnectionsWithoutReserve;
+            if (isFull || server.Failures.IsReserveOut && !mayFail)
             {
                 server.Statistics.Count(RareEvent.RejectedConnection);
                 return false;

@@ -37,7 +37,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         bool fits = Interlocked.Increment(ref _connections) <= server.Config.MaxClients;
         // The event loop has counted its connections before it accepted them.
         bool isCounted = transport.Features.Get<IEventLoopFeature>() is not null;
-        bool isOpen = isCounted || server.ClientMemory.TryOpen();
+        bool isOpen = isCounted || server.ClientMemory.TryOpen(isLoop: false);
         try
         {
             if (!isOpen) await WriteAsync(transport, TooMany);
