@@ -21,6 +21,7 @@ namespace RedisClone.Engine.Replication;
 internal sealed class RoleFile(ServerCore server)
 {
     private const long RetryMilliseconds = 1000;
+    private const string NameStart = "redisclone-", NameEnd = ".role";
 
     private readonly Lock _gate = new();
     private string _configured = "";
@@ -30,7 +31,7 @@ internal sealed class RoleFile(ServerCore server)
     private long _nextTry;
 
     private string Path => server.Config.PathOf(string.Create(
-        CultureInfo.InvariantCulture, $"redisclone-{(server.Config.Port > 0 ? server.Config.Port : server.Config.TlsPort)}.role"));
+        CultureInfo.InvariantCulture, $"{NameStart}{(server.Config.Port > 0 ? server.Config.Port : server.Config.TlsPort)}{NameEnd}"));
 
     /// <summary>Why the present role would not be that after a restart, or null.</summary>
     public string? Failure => _failure;
@@ -46,7 +47,11 @@ internal sealed class RoleFile(ServerCore server)
         try
         {
             if (server.Disk.DirectoryExists(Path)) throw new InvalidDataException("it is a directory");
-            if (!server.Disk.Exists(Path)) return null;
+            if (!server.Disk.Exists(Path))
+            {
+                NoteOthers();
+                return null;
+            }
             Parse(Encoding.UTF8.GetString(server.Disk.ReadAll(Path, Limits.RoleFile) ?? throw new InvalidDataException("it is too long")));
         }
         catch (InvalidDataException damage)
@@ -149,6 +154,18 @@ internal sealed class RoleFile(ServerCore server)
     private static ReplicaOf? Role(string host, string port) => port == "-" ? null : new ReplicaOf(Uri.UnescapeDataString(host), (int)Number(port));
 
     private static string Check(string lines) => $"check {Crc64.Compute(Encoding.UTF8.GetBytes(lines)):x16}";
+
+    /// <summary>Warns of the role of a server with another port, which may be this one under its former port.</summary>
+    private void NoteOthers()
+    {
+        if (!KeepsRole || System.IO.Path.GetDirectoryName(Path) is not { Length: > 0 } directory || !server.Disk.DirectoryExists(directory)) return;
+        foreach (string name in server.Disk.List(directory))
+        {
+            if (name.StartsWith(NameStart, StringComparison.Ordinal) && name.EndsWith(NameEnd, StringComparison.Ordinal))
+                server.Log.LogWarning("{File} keeps a role that was set on another port. It does not count here: this server starts as {Role}",
+                    name, Describe(server.Config.ReplicaOf));
+        }
+    }
 
     /// <summary>Takes the role from a line: the configured role, and the one that replaced it.</summary>
     private void TakeRole(string[] words)

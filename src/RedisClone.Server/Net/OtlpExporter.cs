@@ -1,7 +1,9 @@
 using System.Globalization;
 using System.Net.Http.Headers;
+using System.Security.Authentication;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Admin.Otlp;
+using RedisClone.Configuration;
 using RedisClone.Engine;
 
 namespace RedisClone.Server.Net;
@@ -28,7 +30,7 @@ internal sealed class OtlpExporter(ServerCore server) : BackgroundService
             {
                 string? failure = await SendAsync(http, stoppingToken);
                 if (failure is not null && _lastFailure is null)
-                    server.Log.LogWarning("The figures could not be sent to otlp-endpoint: {Reason}", failure);
+                    server.Log.LogWarning("The figures could not be sent to otlp-endpoint: {Reason}", ConfigText.ToLine(failure));
                 else if (failure is null && _lastFailure is not null) server.Log.LogInformation("The figures are sent to otlp-endpoint again");
                 _lastFailure = failure;
             }
@@ -59,7 +61,8 @@ internal sealed class OtlpExporter(ServerCore server) : BackgroundService
         }
         catch (Exception failure) when (failure is HttpRequestException or IOException or UnauthorizedAccessException)
         {
-            return failure.Message;
+            // The outer message of a failed handshake does not say why it failed.
+            return failure.InnerException is AuthenticationException handshake ? handshake.Message : failure.Message;
         }
         catch (Exception bug) when (bug is not OperationCanceledException)
         {

@@ -1,4 +1,5 @@
 using System.Collections;
+using System.Diagnostics;
 using System.Globalization;
 using System.Net.Security;
 using System.Net.Sockets;
@@ -47,7 +48,7 @@ internal sealed class SupportProgram
         try
         {
             byte[] bundle = options.TryGetValue("--pid", out string? process)
-                ? SupportBundle.OfProcess(int.Parse(process, CultureInfo.InvariantCulture)) : new SupportProgram(options).Ask();
+                ? OfProcess(int.Parse(process, CultureInfo.InvariantCulture)) : new SupportProgram(options).Ask();
             if (ReplacedFile.Write(Path.GetFullPath(file), () => bundle) is { } failure) throw new IOException($"{file}: {failure}");
             output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{file}: {bundle.Length} bytes. Its {Bundle.Readme} says what is in it."));
             return Written;
@@ -89,6 +90,13 @@ internal sealed class SupportProgram
             if (options.TryGetValue(number, out string? text) && !int.TryParse(text, CultureInfo.InvariantCulture, out _))
                 return $"{number} {text}: this is no number.";
         return file.Length == 0 ? "The name of the file is missing." : null;
+    }
+
+    /// <summary>Throws <see cref="ArgumentException"/> if there is no such process.</summary>
+    private static byte[] OfProcess(int id)
+    {
+        using var process = Process.GetProcessById(id);
+        return SupportBundle.OfProcess(id);
     }
 
     private byte[] Ask()

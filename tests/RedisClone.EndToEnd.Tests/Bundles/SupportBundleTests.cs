@@ -144,6 +144,7 @@ public sealed class SupportBundleTests : IDisposable
     [InlineData("--pass", "wrong", "WRONGPASS")]
     [InlineData("--user", "", "NOAUTH")]
     [InlineData("--nothing", "", "no option")]
+    [InlineData("--pid", "2147483647", "not running")]
     public void ARefusalIsExplained(string option, string value, string reason)
     {
         using ServerProcess server = ServerProcess.Ours("--requirepass", "right");

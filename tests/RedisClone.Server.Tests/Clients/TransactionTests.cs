@@ -316,6 +316,18 @@ public sealed class TransactionTests(ITestOutputHelper output)
         Assert.Equal("PONG", client.Run("PING"));
     }
 
+    [Fact]
+    public async Task AMonitorDoesNotBeginInATransaction()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto);
+        using TestClient client = server.Connect(), control = server.Connect();
+        Assert.Equal("OK", client.Run("MULTI"));
+        Assert.Equal("QUEUED", client.Run("MONITOR"));
+        Assert.Contains("ERR MONITOR isn't allowed for DENY BLOCKING client", client.Run("EXEC"), StringComparison.Ordinal);
+        Assert.DoesNotContain(" flags=O ", control.Run("CLIENT LIST"), StringComparison.Ordinal);
+        Assert.Equal("PONG", client.Run("PING"));
+    }
+
     [Theory]
     [InlineData(TransportKind.EventLoop)]
     [InlineData(TransportKind.Sockets)]

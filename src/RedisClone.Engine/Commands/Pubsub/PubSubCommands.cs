@@ -186,6 +186,12 @@ internal static class PubSubCommands
 
     private static void Monitor(ref CommandContext c)
     {
+        // The lines of the monitor would come between the replies of the transaction.
+        if (c.Session.InTransaction)
+        {
+            c.Fail("ERR MONITOR isn't allowed for DENY BLOCKING client");
+            return;
+        }
         c.Clients.Monitors.Add(c.Session);
         c.Reply.Ok();
     }
