@@ -37,24 +37,17 @@ public sealed class HttpPortTests
         int http = Ports.Free();
         using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}");
         using RespClient client = server.Connect();
-        var sockets = new List<Socket>();
-        try
+        using (var crowd = new Crowd())
         {
             for (int i = 0; i < 1000; i++)
             {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-                sockets.Add(socket);
-                await BeginAsync(socket, http, request: i % 3 == 1 ? "GET /studio/ HTTP/1.1\r\nHost: loc" : "");
+                await BeginAsync(crowd.Add(), http, request: i % 3 == 1 ? "GET /studio/ HTTP/1.1\r\nHost: loc" : "");
                 if (i % 100 == 0) client.Expect("+PONG", "PING");
             }
             client.Expect("+PONG", "PING");
             Assert.InRange(server.ResidentBytes, 1, 500 << 20);
             // The server closes all of them by itself.
-            foreach (Socket socket in sockets.Where(static socket => socket.Connected)) await AssertClosedAsync(socket);
-        }
-        finally
-        {
-            foreach (Socket socket in sockets) socket.Dispose();
+            foreach (Socket socket in crowd.Sockets.Where(static socket => socket.Connected)) await AssertClosedAsync(socket);
         }
         using var browser = new HttpClient();
         Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
@@ -68,13 +61,11 @@ public sealed class HttpPortTests
         const int places = 32;
         int metrics = Ports.Free();
         using ServerProcess server = ServerProcess.Ours("--metrics-port", $"{metrics}");
-        var sockets = new List<Socket>();
-        try
+        using (var crowd = new Crowd())
         {
             for (int i = 0; i < places; i++)
             {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-                sockets.Add(socket);
+                Socket socket = crowd.Add();
                 await BeginAsync(socket, metrics, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n");
                 Assert.NotEqual(0, await socket.ReceiveAsync(new byte[4096]));
             }
@@ -83,10 +74,6 @@ public sealed class HttpPortTests
                 using var probe = new HttpClient();
                 Assert.Equal("alive\n", await probe.GetStringAsync($"http://127.0.0.1:{metrics}/health/live"));
             }
-        }
-        finally
-        {
-            foreach (Socket socket in sockets) socket.Dispose();
         }
         server.AssertWell();
     }
@@ -98,22 +85,15 @@ public sealed class HttpPortTests
         const int places = 64;
         int http = Ports.Free();
         using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}");
-        var sockets = new List<Socket>();
-        try
+        using (var crowd = new Crowd())
         {
             for (int i = 0; i < 2 * places; i++)
             {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-                sockets.Add(socket);
-                await BeginAsync(socket, http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
+                await BeginAsync(crowd.Add(), http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
                     + "Content-Type: application/json\r\nContent-Length: 15000\r\n\r\n{");
             }
             using var browser = new HttpClient();
             Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
-        }
-        finally
-        {
-            foreach (Socket socket in sockets) socket.Dispose();
         }
         server.AssertWell();
     }
@@ -125,15 +105,12 @@ public sealed class HttpPortTests
         const int places = 32;
         int metrics = Ports.Free();
         using ServerProcess server = ServerProcess.Ours("--metrics-port", $"{metrics}");
-        var sockets = new List<Socket>();
-        try
+        using (var crowd = new Crowd())
         {
             string requests = string.Concat(Enumerable.Repeat("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 200));
             for (int i = 0; i < places; i++)
             {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { ReceiveBufferSize = 1024 };
-                sockets.Add(socket);
-                await BeginAsync(socket, metrics, requests);
+                await BeginAsync(crowd.Add(receiveBufferBytes: 1024), metrics, requests);
             }
             await Task.Delay(TimeSpan.FromSeconds(1));
             for (int i = 0; i < places; i++)
@@ -141,10 +118,6 @@ public sealed class HttpPortTests
                 using var probe = new HttpClient();
                 Assert.Equal("alive\n", await probe.GetStringAsync($"http://127.0.0.1:{metrics}/health/live"));
             }
-        }
-        finally
-        {
-            foreach (Socket socket in sockets) socket.Dispose();
         }
         server.AssertWell();
     }
@@ -157,22 +130,15 @@ public sealed class HttpPortTests
         const string body = "{\"user\":\"ann\",\"password\":\"wrong\"}";
         int http = Ports.Free();
         using ServerProcess server = ServerProcess.Ours("--http-port", $"{http}", "--user", "ann", "on", ">secret", "+@all");
-        var sockets = new List<Socket>();
-        try
+        using (var crowd = new Crowd())
         {
             for (int i = 0; i < guessers; i++)
             {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-                sockets.Add(socket);
-                await BeginAsync(socket, http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
+                await BeginAsync(crowd.Add(), http, $"POST /studio/api/session HTTP/1.1\r\nHost: localhost:{http}\r\n"
                     + $"Content-Type: application/json\r\nContent-Length: {body.Length}\r\n\r\n{body}");
             }
             using var browser = new HttpClient();
             Assert.Contains("RedisClone Studio", await browser.GetStringAsync($"http://127.0.0.1:{http}/studio/"), StringComparison.Ordinal);
-        }
-        finally
-        {
-            foreach (Socket socket in sockets) socket.Dispose();
         }
         server.AssertWell();
     }
@@ -267,5 +233,26 @@ public sealed class HttpPortTests
         using var http = new HttpClient(handler);
         using HttpResponseMessage response = await http.GetAsync(url);
         return (response.StatusCode, thumbprint);
+    }
+
+    /// <summary>Sockets that a test holds open together.</summary>
+    private sealed class Crowd : IDisposable
+    {
+        private readonly List<Socket> _sockets = [];
+
+        public IReadOnlyList<Socket> Sockets => _sockets;
+
+        public Socket Add(int? receiveBufferBytes = null)
+        {
+            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
+            if (receiveBufferBytes is { } bytes) socket.ReceiveBufferSize = bytes;
+            _sockets.Add(socket);
+            return socket;
+        }
+
+        public void Dispose()
+        {
+            foreach (Socket socket in _sockets) socket.Dispose();
+        }
     }
 }
