@@ -65,7 +65,7 @@ internal sealed class RoleFile(ServerCore server)
             return $"The file {Path}, which keeps the role of this server, cannot be read: {failure.Message}";
         }
         // The position is that of a shutdown. It is gone once there are new writes.
-        if (_end.Length > 0 && !TryWrite(withEnd: false)) _end = "";
+        if (_end.Length > 0 && !Noted(TryWrite(withEnd: false))) _end = "";
         return null;
     }
 
@@ -88,7 +88,7 @@ internal sealed class RoleFile(ServerCore server)
         lock (_gate)
         {
             _role = role;
-            TryWrite(withEnd: false);
+            Noted(_failure = TryWrite(withEnd: false));
         }
     }
 
@@ -99,7 +99,8 @@ internal sealed class RoleFile(ServerCore server)
         _nextTry = now + RetryMilliseconds;
         lock (_gate)
         {
-            if (_failure is not null && TryWrite(withEnd: false)) server.Log.LogInformation("The role is kept for a restart");
+            if (_failure is null || (_failure = TryWrite(withEnd: false)) is not null) return;
+            server.Log.LogInformation("The role is kept for a restart");
         }
     }
 
@@ -109,7 +110,7 @@ internal sealed class RoleFile(ServerCore server)
         lock (_gate)
         {
             _end = string.Create(CultureInfo.InvariantCulture, $"{position.History} {position.Offset} {position.Database} {lsn}");
-            TryWrite(withEnd: true);
+            Noted(TryWrite(withEnd: true));
         }
     }
 
@@ -176,19 +177,24 @@ internal sealed class RoleFile(ServerCore server)
         server.Log.LogInformation("The role that was set at run time is kept: {Role}", Describe(server.Config.ReplicaOf));
     }
 
-    private bool TryWrite(bool withEnd)
+    /// <summary>Logs the reason of a failure. Returns true if there is none.</summary>
+    private bool Noted(string? failure)
+    {
+        if (failure is not null) server.Log.LogWarning("The role cannot be kept for a restart: {Reason}", failure);
+        return failure is null;
+    }
+
+    /// <summary>Returns null, or the reason of a failure.</summary>
+    private string? TryWrite(bool withEnd)
     {
         try
         {
             Write(withEnd);
-            _failure = null;
-            return true;
+            return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
-            if (_failure != failure.Message) server.Log.LogWarning("The role cannot be kept for a restart: {Reason}", failure.Message);
-            _failure = failure.Message;
-            return false;
+            return failure.Message;
         }
     }
 

@@ -199,10 +199,10 @@ internal sealed class Interpreter
         {
             if (Server.DiskRefusal is { } refusal)
             {
-                if (!Server.Snapshots.RefusesWrites && Server.RoleFile.Failure is not null) return refusal;
                 return Server.Journal is { WriteRefusal.Length: > 0 } journal
                     ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +
                         $"Writable scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {Errors.Spell(journal.WriteRefusal)}"
+                    : Server.RoleFile.Failure is not null && !Server.Snapshots.RefusesWrites ? refusal
                     : "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
                         "Writable scripts are blocked. Use 'no-writes' flag for read only scripts.";
             }

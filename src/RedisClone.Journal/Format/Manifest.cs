@@ -158,9 +158,8 @@ public sealed class Manifest
         // Later versions of Redis add key-value pairs to the three that are required.
         if (QuotedWords.Split(line) is not { Count: >= 6 } words || words.Count % 2 != 0) return Invalid;
         // Two lines without the line feed between them name two files, and Redis takes only the last one.
-        for (int i = 2; i < words.Count; i += 2)
-            for (int before = 0; before < i; before += 2)
-                if (words[i].Equals(words[before], StringComparison.OrdinalIgnoreCase)) return "Found a key twice";
+        IEnumerable<string> keys = words.Where(static (_, i) => i % 2 == 0);
+        if (keys.Distinct(StringComparer.OrdinalIgnoreCase).Count() < words.Count / 2) return "Found a key twice";
         string name = "", kind = "";
         long sequence = 0;
         bool hasHeader = false;
