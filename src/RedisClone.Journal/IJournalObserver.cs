@@ -9,6 +9,12 @@ public interface IJournalObserver
     /// <summary>The stream is durable up to this position. Positions never decrease.</summary>
     void OnDurable(long lsn);
 
+    /// <summary>
+    /// The position up to which the stream was passed to the operating system has moved, without a flush. Or writes are
+    /// postponed from now on, because a flush runs beside them.
+    /// </summary>
+    void OnWritten() { }
+
     /// <summary>A group of this number of bytes was written.</summary>
     void OnGroup(long bytes) { }
 

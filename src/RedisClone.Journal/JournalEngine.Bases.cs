@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedisClone.Journal.Format;
 
 namespace RedisClone.Journal;
@@ -5,6 +6,21 @@ namespace RedisClone.Journal;
 /// <summary>The rewrites: a new base replaces the files before it, while the stream goes on.</summary>
 public sealed partial class JournalEngine
 {
+    /// <summary>The longest flush that may be left for the end of an increment, and the flushes that are made for that.</summary>
+    private static readonly TimeSpan ShortFlush = TimeSpan.FromMilliseconds(2);
+    private const int FlushesAhead = 4;
+
+    /// <summary>
+    /// Flushes while event loops execute and reply, before <see cref="SwitchIncrement"/>. The end of an increment waits for a
+    /// flush, and replies may wait for it. What is written during a flush is left for the next, which is shorter.
+    /// </summary>
+    public void FlushAhead()
+    {
+        for (int i = 0; i < FlushesAhead && IsKeeping && Policy != FlushPolicy.Always; i++)
+            lock (_flushGate)
+                if (FlushBeside(mayPostpone: Policy == FlushPolicy.EverySecond) < ShortFlush.TotalSeconds * Stopwatch.Frequency) return;
+    }
+
     /// <summary>
     /// Ends the increment at the current position and returns that position. The caller then writes a base for the
     /// position as <see cref="JournalNames.TemporaryBase"/> and calls <see cref="InstallBase"/> or

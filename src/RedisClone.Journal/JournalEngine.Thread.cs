@@ -3,10 +3,14 @@ using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal;
 
-/// <summary>The journal thread: it writes, flushes, waits for event loops that are in a round, and sleeps.</summary>
+/// <summary>
+/// The journal thread: it writes, flushes, waits for event loops that are in a round, and sleeps. With <c>everysec</c>, a
+/// second thread flushes.
+/// </summary>
 public sealed partial class JournalEngine
 {
     private static readonly TimeSpan IdleTime = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan TimeBetweenSideWrites = TimeSpan.FromMilliseconds(2);
     private static readonly TimeSpan TimeBetweenErrors = TimeSpan.FromMilliseconds(100);
 
     private void Run()
@@ -68,52 +72,54 @@ public sealed partial class JournalEngine
         if (Policy == FlushPolicy.EverySecond && now >= _nextFlush)
         {
             _nextFlush = now + Stopwatch.Frequency;
-            FlushBeside();
+            lock (_flushGate) FlushBeside(mayPostpone: true);
         }
         TimeSpan untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
         if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
     }
 
     /// <summary>
-    /// Flushes while event loops continue to write, within the limits of <see cref="MayWriteDuringFlush"/>.
+    /// Flushes while event loops execute and reply. The caller holds the flush gate. If <paramref name="mayPostpone"/> is set, the
+    /// loops do not write meanwhile, within the limits of <see cref="MayWriteDuringFlush"/>, because a write may take as long as
+    /// the flush. This thread writes instead, so that a large rest does not delay the replies after the flush. Returns the duration
+    /// in ticks, 0 if there was nothing to flush.
     /// </summary>
-    private void FlushBeside()
+    private long FlushBeside(bool mayPostpone)
     {
-        lock (_flushGate)
+        IncrementFile? file;
+        long covers;
+        lock (_role)
         {
-            IncrementFile? file;
-            long covers;
-            lock (_role)
-            {
-                file = _writer.FileToFlush(out covers);
-                if (file is null || !_writer.HasUnflushed) return;
-            }
-            long started = Stopwatch.GetTimestamp();
-            try
-            {
-                Volatile.Write(ref _sideFlushStart, started);
-                file.Flush();
-            }
-            catch (Exception error)
+            file = _writer.FileToFlush(out covers);
+            if (file is null || !_writer.HasUnflushed) return 0;
+        }
+        long started = Stopwatch.GetTimestamp();
+        if (mayPostpone) Volatile.Write(ref _sideFlushStart, started);
+        _sideFlush.Begin(file);
+        if (mayPostpone) NotifyWritten();
+        while (!_sideFlush.Wait(TimeBetweenSideWrites)) WriteBesideFlush();
+        Volatile.Write(ref _sideFlushStart, 0);
+        long took = Stopwatch.GetTimestamp() - started;
+        lock (_role)
+        {
+            if (_sideFlush.Failure is { } error)
             {
                 // If the file was disposed, a concurrent write failed and the failure is already reported.
-                lock (_role)
-                    if (IsKeeping) Fail(error);
-                return;
+                if (IsKeeping) Fail(error);
+                return 0;
             }
-            finally
-            {
-                Volatile.Write(ref _sideFlushStart, 0);
-            }
-            long took = Stopwatch.GetTimestamp() - started;
-            lock (_role)
-            {
-                _observer.OnFlushed(took);
-                _writer.Flushed(covers);
-                _flushes++;
-                NotifyObserver();
-            }
+            _observer.OnFlushed(took);
+            _writer.Flushed(covers);
+            _flushes++;
+            NotifyObserver();
         }
+        return took;
+    }
+
+    private void WriteBesideFlush()
+    {
+        if (!_buffer.HasPending) return;
+        lock (_role) Write(flush: false, maySwitch: false);
     }
 
     /// <summary>

@@ -16,9 +16,9 @@ namespace RedisClone.Journal;
 /// The fsync policy decides which thread writes. With <c>always</c> the journal thread writes, so that event loops
 /// execute and reply during a flush. It first lets the loops that are in a round finish, for less than the time of one
 /// flush, because a group of fifty units costs no more than a group of one. A single unit gains nothing from this. Its
-/// event loop writes it directly and saves two thread switches. With <c>everysec</c> and <c>no</c> replies do not wait
-/// for a flush. Each loop writes the pending units at the end of its round, as Redis does, and the journal thread
-/// flushes.
+/// event loop writes it directly and saves two thread switches. With <c>everysec</c> and <c>no</c> replies wait for the
+/// write, but not for a flush. Each loop writes the pending units at the end of its round, as Redis does, and the journal
+/// thread flushes.
 /// </remarks>
 public sealed partial class JournalEngine : IDisposable
 {
@@ -36,6 +36,7 @@ public sealed partial class JournalEngine : IDisposable
     private readonly IJournalObserver _observer;
     private readonly RoundTracker _rounds;
     private readonly WakeEvent _wake = new();
+    private readonly SideFlush _sideFlush = new();
     private readonly Thread _thread;
 
     // The lock _role is the writer role. A flush that runs concurrently with writes holds _flushGate. A thread that replaces the
@@ -115,6 +116,13 @@ public sealed partial class JournalEngine : IDisposable
             _wake.Set();
         }
     }
+
+    /// <summary>
+    /// Whether event loops do not write until a flush has ended, because a write to a file that is flushed may take as long as
+    /// the flush.
+    /// </summary>
+    public bool PostponesWrites =>
+        Volatile.Read(ref _sideFlushStart) is not 0 and long start && Stopwatch.GetElapsedTime(start) < LongestPostponement;
 
     /// <summary>Simulates a slow disk in tests.</summary>
     public TimeSpan DelayBeforeWrites { get; set; }
@@ -198,7 +206,9 @@ public sealed partial class JournalEngine : IDisposable
     public void Appended()
     {
         Interlocked.MemoryBarrier();
-        if (_buffer.HasPending) WakeThread();
+        if (!_buffer.HasPending) return;
+        bool here = Policy != FlushPolicy.Always && IsKeeping;
+        if (!here || (MayWriteDuringFlush() && !TryWriteHere(flush: false))) WakeThread();
     }
 
     /// <summary>
@@ -207,8 +217,7 @@ public sealed partial class JournalEngine : IDisposable
     /// </summary>
     public void Tend()
     {
-        if (Policy == FlushPolicy.Always || Volatile.Read(ref _sideFlushStart) == 0) Appended();
-        else if (_buffer.HasPending && IsKeeping && MayWriteDuringFlush()) TryWriteHere(flush: false);
+        Appended();
     }
 
     /// <summary>
@@ -270,6 +279,7 @@ public sealed partial class JournalEngine : IDisposable
         _wake.Set();
         _thread.Join();
         Stop();
+        _sideFlush.Dispose();
         _wake.Dispose();
     }
 
@@ -314,7 +324,11 @@ public sealed partial class JournalEngine : IDisposable
                 _groups++;
                 _observer.OnGroup(_writer.WrittenLsn - written);
             }
-            if (!flush || !_writer.HasUnflushed) return true;
+            if (!flush || !_writer.HasUnflushed)
+            {
+                NotifyWritten();
+                return true;
+            }
             long start = Stopwatch.GetTimestamp();
             _writer.Flush();
             long took = Stopwatch.GetTimestamp() - start;
@@ -388,14 +402,29 @@ public sealed partial class JournalEngine : IDisposable
         }
     }
 
+    /// <summary>
+    /// Reports the written position to the observer. After a failure for lack of memory, the journal thread reports the durable
+    /// position instead, and the observer looks at both.
+    /// </summary>
+    private void NotifyWritten()
+    {
+        try
+        {
+            _observer.OnWritten();
+        }
+        catch (Exception)
+        {
+            Volatile.Write(ref _untold, true);
+        }
+    }
+
     /// <summary>Returns a text that is never empty, because an empty text means that there is no failure.</summary>
     private static string TextOf(Exception error) => error.Message is { Length: > 0 } text ? text : error.GetType().Name;
 
     private bool MayWriteDuringFlush()
     {
-        long start = Volatile.Read(ref _sideFlushStart);
-        if (start == 0) return true;
-        if (Stopwatch.GetElapsedTime(start) < LongestPostponement) return false;
+        if (Volatile.Read(ref _sideFlushStart) == 0) return true;
+        if (PostponesWrites) return false;
         Interlocked.Increment(ref _delayedFlushes);
         return true;
     }

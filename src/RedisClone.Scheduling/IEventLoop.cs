@@ -49,10 +49,10 @@ public interface IEventLoop : IConnectionScheduler
     IOutputGate? OutputGate { get; set; }
 
     /// <summary>
-    /// Whether output is held. Any thread may read it. When the gate opens further, a callback must be posted, so that a round
-    /// consults the gate.
+    /// The position of the oldest held output, or <see cref="long.MaxValue"/> if none is held. Any thread may read it. When the
+    /// gate opens up to it, a callback must be posted, so that a round consults the gate.
     /// </summary>
-    bool HoldsOutput { get; }
+    long FirstHeld { get; }
 
     /// <summary>
     /// Completes when everything that has arrived so far was handed to its readers. If input never stops arriving, it completes

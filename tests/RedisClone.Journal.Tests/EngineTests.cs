@@ -61,6 +61,54 @@ public sealed class EngineTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public void WritesGoOnWhileAFlushTakesLong()
+    {
+        var disk = new SimulatedDisk();
+        using var flushing = new ManualResetEventSlim();
+        using var goOn = new ManualResetEventSlim();
+        var observer = new ManualObserver();
+        using var journal = Started(disk, Names, FlushPolicy.EverySecond, observer);
+        disk.BeforeFlush = () =>
+        {
+            flushing.Set();
+            goOn.Wait();
+        };
+        var first = journal.Append(0, Units.Command("SET", "a", "1"));
+        journal.Appended();
+        flushing.Wait();
+        var second = journal.Append(0, Units.Command("SET", "a", "2"));
+        journal.Appended();
+        observer.WaitForWrite(journal, second);
+        Assert.True(journal.DurableLsn < first);
+        goOn.Set();
+        Assert.True(observer.WaitFor(second));
+    }
+
+    [Fact]
+    public void AFlushAheadCoversWhatWasWritten()
+    {
+        using var journal = Started(new SimulatedDisk(), Names, FlushPolicy.No, new Silent());
+        var lsn = journal.Append(0, Units.Command("SET", "a", "1"));
+        journal.RoundEnding(0);
+        Assert.Equal(lsn, journal.WrittenLsn);
+        Assert.True(journal.DurableLsn < lsn);
+        journal.FlushAhead();
+        Assert.Equal(lsn, journal.DurableLsn);
+    }
+
+    [Theory]
+    [InlineData(FlushPolicy.EverySecond)]
+    [InlineData(FlushPolicy.No)]
+    public void AWriteWithoutAFlushIsReported(FlushPolicy policy)
+    {
+        var observer = new ManualObserver();
+        using var journal = Started(new SimulatedDisk(), Names, policy, observer);
+        var lsn = journal.Append(0, Units.Command("SET", "a", "1"));
+        journal.RoundEnding(0);
+        observer.WaitForWrite(journal, lsn);
+    }
+
+    [Fact]
     public void AnIdleJournalWritesADurableMark()
     {
         var disk = new SimulatedDisk();

@@ -33,7 +33,7 @@ public sealed class HeldOutputTests
         Assert.Equal("five...zero"u8.ToArray(), socket.ReceiveExactly(11));
         socket.Send("0 zero"u8);
         Assert.Equal("zero"u8.ToArray(), socket.ReceiveExactly(4));
-        Assert.False(gate.Loop!.HoldsOutput);
+        Assert.Equal(long.MaxValue, gate.Loop!.FirstHeld);
     }
 
     [Fact]
@@ -45,7 +45,7 @@ public sealed class HeldOutputTests
         for (int position = 1; position <= 50; position++)
         {
             socket.Send(System.Text.Encoding.ASCII.GetBytes($"{position} held"));
-            await Transfer.EventuallyAsync(() => gate.Requests == position && gate.Loop!.HoldsOutput);
+            await Transfer.EventuallyAsync(() => gate.Requests == position && gate.Loop!.FirstHeld != long.MaxValue);
             Assert.False(socket.Poll(500, SelectMode.SelectRead));
             gate.MoveTo(position);
             Assert.Equal("held"u8.ToArray(), socket.ReceiveExactly(4));
@@ -123,7 +123,7 @@ public sealed class HeldOutputTests
         await Transfer.EventuallyAsync(() => gate.Requests == 21);
         gate.MoveTo(6);
         Assert.Equal("last"u8.ToArray(), last.ReceiveExactly(4));
-        await Transfer.EventuallyAsync(() => !gate.Loop!.HoldsOutput);
+        await Transfer.EventuallyAsync(() => gate.Loop!.FirstHeld == long.MaxValue);
     }
 
     private static Task<TransportHost> StartAsync(Gate gate, Action<EventLoopOptions>? configure = null, bool elsewhere = false) =>
@@ -192,7 +192,7 @@ public sealed class HeldOutputTests
         {
             IsFinal = isFinal;
             Interlocked.Exchange(ref _open, position);
-            if (Loop!.HoldsOutput) Loop.Post(static _ => { }, null);
+            if (Loop!.FirstHeld != long.MaxValue) Loop.Post(static _ => { }, null);
         }
     }
 }

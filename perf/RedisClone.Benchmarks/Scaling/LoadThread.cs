@@ -28,7 +28,7 @@ internal sealed class LoadThread : IEventLoop, IDisposable
 
     public IOutputGate? OutputGate { get; set; }
 
-    public bool HoldsOutput => false;
+    public long FirstHeld => long.MaxValue;
 
     public void Start()
     {

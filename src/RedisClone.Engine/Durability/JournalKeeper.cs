@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
@@ -16,7 +15,7 @@ using RedisClone.Scheduling;
 namespace RedisClone.Engine.Durability;
 
 /// <summary>
-/// The server's side of the journal. It passes effects to the journal, holds replies until what they saw is durable, and
+/// The server's side of the journal. It passes effects to the journal, holds replies until what they saw is safe, and
 /// loads the data at startup.
 /// </summary>
 internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
@@ -26,7 +25,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     private readonly ServerCore _server;
     private readonly JournalEngine _engine;
-    private readonly ConcurrentDictionary<IEventLoop, LoopRounds> _loops = new();
+    private readonly Lock _addingLoop = new();
+    private LoopRounds[] _loops = [];
     private readonly PoolGate _pool;
     private readonly int _maxLoops;
 
@@ -37,7 +37,6 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly Lock _turning = new();
 
     private volatile JournalDirectory? _directory;
-    private int _loopCount;
     private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
     private int _awaited;
     private long _closedBytes;
@@ -83,8 +82,12 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// </summary>
     public string? NeverDurable => _engine.State == JournalState.Failed && _engine.Policy == FlushPolicy.Always ? Errors.JournalFailed(_engine.Failure) : null;
 
-    /// <summary>Whether replies wait until the effects that they saw are durable.</summary>
-    public bool HoldsReplies => _engine.Policy == FlushPolicy.Always && IsOn;
+    /// <summary>
+    /// The LSN up to which output may leave. With <c>always</c>, output waits until the effects that it saw are durable; otherwise
+    /// until they are written, unless a flush postpones the writes. A failure stops output under <c>always</c> only.
+    /// </summary>
+    public long OpenUpTo =>
+        _engine.State == JournalState.Failed && _engine.Policy != FlushPolicy.Always ? long.MaxValue : OpenHeldUpTo(_engine);
 
     /// <summary>
     /// Whether clients write faster than the disk. Commands that write must then wait, because the pending bytes are in
@@ -289,12 +292,14 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         WakeWaiters();
     }
 
+    void IJournalObserver.OnWritten() => TellGates();
+
     void IJournalObserver.OnGroup(long bytes) => GroupSizes.Add(bytes);
 
     void IJournalObserver.OnFlushed(long ticks)
     {
         FlushTimes.Add(ticks);
-        if (HoldsReplies) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
+        if (_engine.Policy == FlushPolicy.Always && IsOn) _server.Latency.Note(LatencyEvents.JournalFlush, ticks);
     }
 
     void IJournalObserver.OnFailed(string reason)
@@ -305,10 +310,15 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public LoopRounds RoundsOf(IEventLoop loop)
     {
-        LoopRounds rounds = _loops.GetOrAdd(
-            loop, added => new LoopRounds(Math.Min(Interlocked.Increment(ref _loopCount) - 1, _maxLoops - 1), added, _engine));
-        loop.OutputGate ??= rounds;
-        return rounds;
+        lock (_addingLoop)
+        {
+            foreach (LoopRounds known in _loops)
+                if (known.Loop == loop) return known;
+            var rounds = new LoopRounds(Math.Min(_loops.Length, _maxLoops - 1), loop, _engine);
+            Volatile.Write(ref _loops, [.. _loops, rounds]);
+            loop.OutputGate ??= rounds;
+            return rounds;
+        }
     }
 
     /// <summary>
@@ -376,27 +386,35 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     public void Dispose()
     {
-        _engine.Dispose();
-        _directory?.Dispose();
+        lock (_turning)
+        {
+            _engine.Dispose();
+            _directory?.Dispose();
+            // A rewrite that has not begun yet finds no directory.
+            _directory = null;
+        }
     }
 
     /// <summary>
-    /// The LSN up to which output may leave. A journal that was turned off, or whose setting changed from <c>always</c>, holds
-    /// nothing.
+    /// The LSN up to which output that is held may leave. It differs from <see cref="OpenUpTo"/> after a failure: the effects
+    /// that held output saw are not in the file under any policy.
     /// </summary>
-    public static long OpenUpTo(JournalEngine engine) =>
-        engine.State == JournalState.Failed || engine.State != JournalState.Off && engine.Policy == FlushPolicy.Always
-            ? engine.DurableLsn
-            : long.MaxValue;
+    public static long OpenHeldUpTo(JournalEngine engine)
+    {
+        JournalState state = engine.State;
+        if (state == JournalState.Off) return long.MaxValue;
+        if (engine.Policy == FlushPolicy.Always) return engine.DurableLsn;
+        return state == JournalState.Rebuilding || engine.PostponesWrites ? long.MaxValue : engine.WrittenLsn;
+    }
 
     /// <summary>
     /// The LSN up to which waiting connections are resumed. A journal that failed resumes all of them, and they are closed.
     /// </summary>
-    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : OpenUpTo(_engine);
+    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : OpenHeldUpTo(_engine);
 
     private void TellGates()
     {
-        foreach ((_, LoopRounds rounds) in _loops) rounds.Moved();
+        foreach (LoopRounds rounds in Volatile.Read(ref _loops)) rounds.Moved();
         _pool.Durable();
     }
 

@@ -55,7 +55,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         answer = "ERR Background append only file rewriting already in progress";
         if (IsRunning) return false;
         string? problem = null;
-        if (!inTransaction && slot.TryStart(SnapshotKind.Rewrite, () => NewJob(isRequested: true, out problem), isHeld: true))
+        if (!inTransaction && slot.TryStart(SnapshotKind.Rewrite, () => NewJob(isRequested: true, out problem), isHeld: false))
         {
             if (problem is not null)
             {
@@ -226,6 +226,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     {
         private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
         private long _lsn;
+
+        /// <summary>The end of the increment requires a flush, for which replies wait. This leaves little to it.</summary>
+        public void Prepare() => journal.Engine.FlushAhead();
 
         public SnapshotOrder? Mark()
         {

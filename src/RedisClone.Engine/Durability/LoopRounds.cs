@@ -5,8 +5,8 @@ namespace RedisClone.Engine.Durability;
 
 /// <summary>
 /// Group commit for one event loop. The loop reports when it begins and ends executing commands, and holds the output of its
-/// connections until the effects that the output saw are durable. The end of a round closes the group; the replies that it made
-/// durable leave in the same round.
+/// connections until the effects that the output saw are durable or, without <c>appendfsync always</c>, written. The end of a
+/// round closes the group; the replies that it made safe leave in the same round.
 /// </summary>
 internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engine) : IOutputGate
 {
@@ -22,7 +22,7 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     /// <summary>A journal that failed releases nothing more: what it has not made durable may never be.</summary>
     public bool IsFinal => engine.State == JournalState.Failed;
 
-    public long Open => JournalKeeper.OpenUpTo(engine);
+    public long Open => JournalKeeper.OpenHeldUpTo(engine);
 
     /// <summary>Called before a connection executes commands. It has an effect only on the loop's thread.</summary>
     public void Enter()
@@ -38,7 +38,9 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     {
         Interlocked.MemoryBarrier(); // See HeldOutput.Release.
         // On the event loop, the end of the present round consults the gate.
-        if (!loop.HoldsOutput || loop.IsOnLoop || Interlocked.Exchange(ref _posted, 1) != 0) return;
+        long first = loop.FirstHeld;
+        if (first == long.MaxValue || (first > Open && !IsFinal)) return;
+        if (loop.IsOnLoop || Interlocked.Exchange(ref _posted, 1) != 0) return;
         try
         {
             loop.Post(Consult, this);

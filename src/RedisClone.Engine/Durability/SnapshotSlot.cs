@@ -18,6 +18,11 @@ internal enum SnapshotKind
 internal interface ISnapshotJob
 {
     /// <summary>
+    /// Called before the shards are held, on a thread that may wait. It is not called if the caller of the start holds the shards.
+    /// </summary>
+    void Prepare() { }
+
+    /// <summary>
     /// Called while every shard is held, at the moment of the snapshot. Returns what to write; null if the snapshot is no
     /// longer needed.
     /// </summary>
@@ -34,7 +39,7 @@ internal interface ISnapshotJob
 /// The slot for the one snapshot at a time that is taken while clients are served. It is claimed for a purpose, the moment is
 /// marked while every shard is held, and a thread of its own writes the file.
 /// </summary>
-internal sealed class SnapshotSlot : IHeldWork
+internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
 {
     private readonly ServerCore _server;
     private readonly ShardHold _hold;
@@ -71,7 +76,7 @@ internal sealed class SnapshotSlot : IHeldWork
         try
         {
             _job = job = newJob();
-            if (job is not null && !isHeld) _hold.AcquireOnWorker(_server.Shards.All);
+            if (job is not null && !isHeld) ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
         }
         catch
         {
@@ -81,6 +86,20 @@ internal sealed class SnapshotSlot : IHeldWork
         if (job is null) Release();
         else if (isHeld) Start(job);
         return true;
+    }
+
+    void IThreadPoolWorkItem.Execute()
+    {
+        try
+        {
+            _job!.Prepare();
+            _hold.AcquireOnWorker(_server.Shards.All);
+        }
+        catch (Exception e)
+        {
+            _server.Failures.WorkFailed("A snapshot could not begin", e);
+            Release();
+        }
     }
 
     /// <summary>The job goes first: it has what the snapshot was written to, and the next one may come at once.</summary>

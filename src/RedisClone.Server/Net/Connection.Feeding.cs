@@ -30,8 +30,8 @@ internal sealed partial class Connection
             if (!await SendAsync()) return false;
         }
         replica.WriteHead(Session.Reply, _server.History.Id);
-        // The snapshot may also contain effects that are not durable yet.
-        if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
+        // The snapshot may also contain effects that are not safe yet.
+        SeeAllEffects();
         do
         {
             if (!await SendAsync()) return false;

@@ -140,9 +140,10 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     /// <summary>
     /// Whether this thread may write on behalf of the connection: while it waits for input, it belongs to its event loop. If
-    /// replies wait for the disk, messages do too, and the connection itself sends them.
+    /// replies wait for the journal, messages do too, and the connection itself sends them.
     /// </summary>
-    private bool CanSendHere => _loop is { EventLoop.IsOnLoop: true } && _server.Journal is not { HoldsReplies: true };
+    private bool CanSendHere =>
+        _loop is { EventLoop.IsOnLoop: true } && (_server.Journal is not { } journal || journal.Engine.Lsn <= journal.OpenUpTo);
 
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
@@ -250,18 +251,24 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     public void WriteMessages()
     {
         _output.WriteMessages(Session);
-        if (_server.Journal is { HoldsReplies: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
+        SeeAllEffects();
+    }
+
+    /// <summary>The next output may depend on any effect until now.</summary>
+    private void SeeAllEffects()
+    {
+        if (_server.Journal is { IsOn: true } journal) Session.SeenLsn = Math.Max(Session.SeenLsn, journal.Engine.Lsn);
     }
 
     /// <summary>
     /// Hands the output to the transport and waits while the client does not read. The output leaves once its effects are
-    /// durable. Returns false if the connection ends.
+    /// safe. Returns false if the connection ends.
     /// </summary>
     private ValueTask<bool> SendAsync()
     {
         if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
-        if (_server.Journal is not { HoldsReplies: true } journal || Session.SeenLsn <= journal.DurableLsn) return FlushAsync();
-        return _loop is null ? SendDurableAsync(journal) : SendHeldAsync(journal);
+        if (_server.Journal is not { } journal || Session.SeenLsn <= journal.OpenUpTo) return FlushAsync();
+        return _loop is null ? SendSafeAsync(journal) : SendHeldAsync(journal);
     }
 
     /// <summary>The event loop holds the output, and the connection goes on with its next requests.</summary>
@@ -282,12 +289,12 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     }
 
     /// <summary>Without an event loop, the connection itself waits with its output.</summary>
-    private async ValueTask<bool> SendDurableAsync(JournalKeeper journal)
+    private async ValueTask<bool> SendSafeAsync(JournalKeeper journal)
     {
         NoteOutput();
         journal.AppendedElsewhere();
         bool lost = false;
-        while (journal.HoldsReplies && Session.SeenLsn > journal.DurableLsn && !(lost = journal.Failure.Length > 0))
+        while (!(lost = journal.Failure.Length > 0) && Session.SeenLsn > journal.OpenUpTo)
         {
             journal.Hold(Session.SeenLsn, this);
             await _resumed.Wait();

@@ -4,18 +4,18 @@ namespace RedisClone.Transport.EventLoop;
 
 /// <summary>
 /// The output of one event loop that waits for the <see cref="IOutputGate"/>, in the order of its flushes. Only the event loop's
-/// thread uses it, except for <see cref="Any"/>.
+/// thread uses it, except for <see cref="First"/>.
 /// </summary>
 internal sealed class HeldOutput
 {
     private readonly Queue<Part> _parts = new();
     private long _last;
-    private int _count;
+    private long _first = long.MaxValue;
 
     public IOutputGate? Gate { get; set; }
 
-    /// <summary>Any thread may read it.</summary>
-    public bool Any => Volatile.Read(ref _count) != 0;
+    /// <summary>The position of the oldest part, or <see cref="long.MaxValue"/> if there is none. Any thread may read it.</summary>
+    public long First => Volatile.Read(ref _first);
 
     /// <summary>Makes room for one more part, so that adding it cannot fail.</summary>
     public void EnsureRoom() => _parts.EnsureCapacity(_parts.Count + 1);
@@ -28,14 +28,14 @@ internal sealed class HeldOutput
     {
         _last = _parts.Count == 0 ? position : Math.Max(_last, position);
         _parts.Enqueue(new Part(writer, bytes, _last));
-        Volatile.Write(ref _count, _parts.Count);
+        if (_parts.Count == 1) Volatile.Write(ref _first, _last);
     }
 
     /// <summary>Passes on all parts that the gate lets through. Connections whose output never passes are aborted.</summary>
     public void Release()
     {
-        if (_count == 0) return;
-        // Race: the thread that opens the gate does so and then asks whether output is held. A full fence on both sides ensures
+        if (_parts.Count == 0) return;
+        // Race: the thread that opens the gate does so and then asks where output is held. A full fence on both sides ensures
         // that at least one of them sees the other's write.
         Interlocked.MemoryBarrier();
         bool isFinal = Gate!.IsFinal;
@@ -46,7 +46,7 @@ internal sealed class HeldOutput
             if (part.Position <= open) part.Writer.Release(part.Bytes);
             else part.Writer.Abort();
         }
-        Volatile.Write(ref _count, _parts.Count);
+        Volatile.Write(ref _first, _parts.TryPeek(out Part next) ? next.Position : long.MaxValue);
     }
 
     private readonly record struct Part(LoopPipeWriter Writer, long Bytes, long Position);

@@ -90,7 +90,7 @@ internal sealed partial class Loop : IEventLoop
         set => Held.Gate = value;
     }
 
-    public bool HoldsOutput => Held.Any;
+    public long FirstHeld => Held.First;
 
     public bool IsOnLoop => _threads.IsServing;
 

@@ -17,7 +17,7 @@ internal sealed class KillLoop : IDisposable
     private readonly SortedDictionary<string, int> _kills = [];
     private TimeSpan _startTime = TimeSpan.FromSeconds(1);
     private TimeSpan _killedAt;
-    private bool _wasAlways = true;
+    private bool _wasStrict = true;
     private int _life;
     private long _lost;
 
@@ -32,8 +32,8 @@ internal sealed class KillLoop : IDisposable
     /// </summary>
     public void RunCycle()
     {
-        bool always = _random.Next(4) > 0;
-        string[] arguments = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", always ? "always" : "everysec", "--shutdown-on-sigterm", "nosave"];
+        string policy = _random.Next(5) switch { 0 => "everysec", 1 => "no", _ => "always" };
+        string[] arguments = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", policy, "--shutdown-on-sigterm", "nosave"];
         if (_random.Next(5) == 0)
         {
             using ServerProcess starting = ServerProcess.OursStarting(arguments);
@@ -47,7 +47,7 @@ internal sealed class KillLoop : IDisposable
         {
             _startTime = Stopwatch.GetElapsedTime(start);
             Compare(server);
-            _wasAlways = always;
+            _wasStrict = policy != "everysec";
             Run(server);
         }
         finally
@@ -72,7 +72,7 @@ internal sealed class KillLoop : IDisposable
     {
         using RespClient client = server.Connect();
         string[] log = [.. client.Call("LRANGE", KillClient.LogOf(_life), "0", "-1").Items!.Select(i => i.Text!)];
-        foreach (KillClient known in _clients) _lost += known.Compare(client, log, _wasAlways ? TimeSpan.MaxValue : _killedAt - LongestLoss);
+        foreach (KillClient known in _clients) _lost += known.Compare(client, log, _wasStrict ? TimeSpan.MaxValue : _killedAt - LongestLoss);
         client.Call("DEL", KillClient.LogOf(_life));
     }
 

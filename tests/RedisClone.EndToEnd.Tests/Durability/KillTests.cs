@@ -5,7 +5,7 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>
 /// Sends SIGKILL at random moments: under load, during a snapshot, during a rewrite, and during recovery. The recovered data
-/// contains every write that was acknowledged with <c>always</c>, all writes but those of the last moments with <c>everysec</c>,
+/// contains every write that was acknowledged with <c>always</c> or <c>no</c>, all writes but those of the last moments with <c>everysec</c>,
 /// and no partial transaction. Short tests run 120 kills, the long run 20000.
 /// </summary>
 public sealed class KillTests(ITestOutputHelper output)

@@ -18,12 +18,28 @@ public sealed class ManualObserver : IJournalObserver
         }
     }
 
+    public void OnWritten()
+    {
+        lock (_gate) Monitor.PulseAll(_gate);
+    }
+
     public void OnFailed(string reason)
     {
         lock (_gate)
         {
             Failure = reason;
             Monitor.PulseAll(_gate);
+        }
+    }
+
+    /// <summary>Waits until a report says that the position is written.</summary>
+    public void WaitForWrite(JournalEngine journal, long lsn)
+    {
+        lock (_gate)
+        {
+            while (journal.WrittenLsn < lsn)
+                if (!Monitor.Wait(_gate, TimeSpan.FromSeconds(60)))
+                    throw new TimeoutException($"{lsn} is not written, {journal.WrittenLsn} is");
         }
     }
 

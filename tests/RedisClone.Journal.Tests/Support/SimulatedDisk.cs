@@ -56,6 +56,9 @@ public sealed class SimulatedDisk : IDisk
     /// <summary>The probability that a flush returns without an effect.</summary>
     public double LyingFlushes { get; set; }
 
+    /// <summary>Called before each flush of a file. Other operations go on while it blocks.</summary>
+    public Action? BeforeFlush { get; set; }
+
     public Random Random { get; init; } = new(1);
 
     public int CallsOf(DiskCall call) => _calls[(int)call];
@@ -277,6 +280,7 @@ public sealed class SimulatedDisk : IDisk
 
         public void Flush()
         {
+            disk.BeforeFlush?.Invoke();
             lock (disk._gate)
             {
                 ObjectDisposedException.ThrowIf(_isClosed, this);

@@ -20,6 +20,7 @@ internal sealed class WatchedDisk : IDisk
     private readonly RealDisk _disk = RealDisk.Instance;
     private readonly Lock _gate = new();
     private readonly HashSet<string> _durable = [];
+    private readonly HashSet<string> _allWritten = [];
     private volatile Faults _faults;
 
     public Faults Faults
@@ -29,6 +30,8 @@ internal sealed class WatchedDisk : IDisk
     }
 
     public TimeSpan FlushTime { get; set; }
+
+    public TimeSpan WriteTime { get; set; }
 
     /// <summary>Called before a file is closed.</summary>
     public Action Closing { get; set; } = static () => { };
@@ -45,6 +48,12 @@ internal sealed class WatchedDisk : IDisk
     public bool IsDurable(string mark)
     {
         lock (_gate) return _durable.Contains(mark);
+    }
+
+    /// <summary>Returns whether a write of the mark has returned.</summary>
+    public bool IsWritten(string mark)
+    {
+        lock (_gate) return _allWritten.Contains(mark);
     }
 
     public IDiskFile Open(string path, DiskOpen how)
@@ -91,14 +100,22 @@ internal sealed class WatchedDisk : IDisk
         {
             disk.FailIf(Faults.Write, NoSpace);
             file.Write(offset, bytes);
-            lock (_gate) _written.AddRange(MarksIn(Encoding.Latin1.GetString(bytes)));
+            EndWrite(MarksIn(Encoding.Latin1.GetString(bytes)));
         }
 
         public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts)
         {
             disk.FailIf(Faults.Write, NoSpace);
             file.Write(offset, parts);
-            lock (_gate) _written.AddRange(MarksIn(string.Concat(parts.Select(p => Encoding.Latin1.GetString(p.Span)))));
+            EndWrite(MarksIn(string.Concat(parts.Select(p => Encoding.Latin1.GetString(p.Span)))));
+        }
+
+        private void EndWrite(IEnumerable<string> marks)
+        {
+            if (disk.WriteTime > TimeSpan.Zero) Thread.Sleep(disk.WriteTime);
+            string[] written = [.. marks];
+            lock (_gate) _written.AddRange(written);
+            lock (disk._gate) disk._allWritten.UnionWith(written);
         }
 
         public void Flush()

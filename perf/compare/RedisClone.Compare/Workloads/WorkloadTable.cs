@@ -239,11 +239,8 @@ internal static class WorkloadTable
         yield return new("set-400c-p1", "durable", [s_millionKeys], new(s_set, 400, 1));
         yield return new("set-16c-p30", "durable", [s_millionKeys], new(s_set, 16, 30));
         yield return new("set-50c-p30", "durable", [s_millionKeys], new(s_set, 50, 30));
-        yield return new("everysec-50c-p30", "durable", [s_millionKeys], new(s_set, 50, 30))
-        {
-            Durability = Durability.EverySecond,
-            Goals = [Most(Metric.Cpu, 1.15, workload: "set-50c-p30")],
-        };
+        yield return EverySecond("everysec-50c-p1", 50, 1, Most(Metric.Cpu, 1.15, workload: "set-50c-p1"));
+        yield return EverySecond("everysec-50c-p30", 50, 30, Most(Metric.Cpu, 1.15, workload: "set-50c-p30"));
         double mostDisk = 1.15 * RequestTemplate.Parse(s_set[0].Request).Bytes.Length;
         yield return Always("always-50c-p1", 50, 1,
             Least(Metric.Throughput, 1.25, Redis), Least(Metric.Throughput, 0.85, workload: "set-50c-p1"), Most(Metric.DiskBytes, mostDisk));
@@ -257,6 +254,9 @@ internal static class WorkloadTable
             ServerCores = 2,
             ForAllCores = true,
         };
+
+        static Workload EverySecond(string name, int connections, int pipeline, params IReadOnlyList<Goal> goals) =>
+            new(name, "durable", [s_millionKeys], new(s_set, connections, pipeline)) { Durability = Durability.EverySecond, Goals = goals };
 
         static Workload Always(string name, int connections, int pipeline, params IReadOnlyList<Goal> goals) =>
             new(name, "durable", [], new(s_set, connections, pipeline)) { Durability = Durability.Always, Goals = goals };
