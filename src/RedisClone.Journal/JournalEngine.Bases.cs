@@ -17,8 +17,15 @@ public sealed partial class JournalEngine
     public void FlushAhead()
     {
         for (int i = 0; i < FlushesAhead && IsKeeping && Policy != FlushPolicy.Always; i++)
+        {
             lock (_flushGate)
-                if (FlushBeside(mayPostpone: Policy == FlushPolicy.EverySecond) < ShortFlush.TotalSeconds * Stopwatch.Frequency) return;
+            {
+                long took = FlushBeside(mayPostpone: Policy == FlushPolicy.EverySecond);
+                // The flush of the next second would delay the switch.
+                Volatile.Write(ref _nextFlush, Stopwatch.GetTimestamp() + Stopwatch.Frequency);
+                if (took < ShortFlush.TotalSeconds * Stopwatch.Frequency) return;
+            }
+        }
     }
 
     /// <summary>
@@ -50,7 +57,9 @@ public sealed partial class JournalEngine
             {
                 if (IsKeeping) throw new InvalidOperationException("A running journal cannot be rebuilt.");
                 if (lack.Length > 0) Volatile.Write(ref _failure, lack);
-                return _writer.BeginRebuild(directory, recovers: lack.Length > 0);
+                long lsn = _writer.BeginRebuild(directory, recovers: lack.Length > 0);
+                if (LostAfter != long.MaxValue) Volatile.Write(ref _lostUpTo, lsn);
+                return lsn;
             }
     }
 
@@ -75,22 +84,32 @@ public sealed partial class JournalEngine
     private string? TryInstallBase(long lsn, bool rdb)
     {
         lock (_flushGate)
+        {
+            string? error = null;
+            bool onlyAppends;
             lock (_role)
             {
                 if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
                 if (!IsKeeping) return State == JournalState.Failed ? Failure : "the journal was turned off";
-                string? error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
-                if (error is not null)
-                {
-                    // While the journal runs, the old base and all increments are still a complete journal. A rebuild,
-                    // however, has failed.
-                    Volatile.Write(ref _failure, error);
-                    Abandon();
-                    return error;
-                }
-                NotifyObserver();
-                return null;
+                onlyAppends = _writer.OnlyAppends;
+                if (!onlyAppends && (error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false)) is null) NothingIsLost();
             }
+            // Replies do not wait for the disk here, because writes go on.
+            if (onlyAppends) error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false);
+            lock (_role)
+            {
+                if (error is null)
+                {
+                    NotifyObserver();
+                    return null;
+                }
+                // While the journal runs, the old base and all increments are still a complete journal. A rebuild, however, has
+                // failed.
+                if (State != JournalState.Failed) Volatile.Write(ref _failure, error);
+                Abandon();
+                return error;
+            }
+        }
     }
 
     /// <summary>
@@ -100,6 +119,7 @@ public sealed partial class JournalEngine
     private void Abandon()
     {
         _writer.AbandonBase();
+        if (LostAfter != long.MaxValue) Volatile.Write(ref _lostUpTo, long.MaxValue);
         NotifyObserver();
     }
 
@@ -114,7 +134,16 @@ public sealed partial class JournalEngine
         if (files.Count == 0) return;
         Guarded(() => _writer.DeleteFiles(files), isFinal: false);
         lock (_flushGate)
+        {
             lock (_role)
-                Guarded(() => _writer.Forget(files), isFinal: false);
+            {
+                if (!_writer.OnlyAppends)
+                {
+                    Guarded(() => _writer.Forget(files), isFinal: false);
+                    return;
+                }
+            }
+            Guarded(() => _writer.Forget(files), isFinal: false);
+        }
     }
 }

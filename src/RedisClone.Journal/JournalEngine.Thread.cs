@@ -69,12 +69,19 @@ public sealed partial class JournalEngine
                     Write(flush: false, maySwitch: true);
         }
         long now = Stopwatch.GetTimestamp();
-        if (Policy == FlushPolicy.EverySecond && now >= _nextFlush)
+        if (Policy == FlushPolicy.EverySecond && now >= Volatile.Read(ref _nextFlush))
         {
-            _nextFlush = now + Stopwatch.Frequency;
-            lock (_flushGate) FlushBeside(mayPostpone: true);
+            lock (_flushGate)
+            {
+                // Another thread may have flushed ahead while this one waited.
+                if (now >= _nextFlush)
+                {
+                    _nextFlush = now + Stopwatch.Frequency;
+                    FlushBeside(mayPostpone: true);
+                }
+            }
         }
-        TimeSpan untilFlush = Stopwatch.GetElapsedTime(now, _nextFlush);
+        TimeSpan untilFlush = Stopwatch.GetElapsedTime(now, Volatile.Read(ref _nextFlush));
         if (!Sleep(untilFlush > TimeSpan.Zero ? untilFlush : IdleTime)) Mark();
     }
 

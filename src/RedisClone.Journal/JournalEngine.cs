@@ -54,6 +54,9 @@ public sealed partial class JournalEngine : IDisposable
     private double _flushTicks;
     private string _failure = "";
 
+    // After a failure, until a rebuild is installed: the stream after the first position was not written, up to the second.
+    private long _lostAfter = long.MaxValue, _lostUpTo;
+
     /// <param name="loops">The number of event loops that report their rounds.</param>
     /// <param name="policy">The setting <c>appendfsync</c>.</param>
     /// <param name="observer">Receives the durable position and failures.</param>
@@ -94,6 +97,15 @@ public sealed partial class JournalEngine : IDisposable
     public long DurableLsn => _writer.DurableLsn;
 
     /// <summary>
+    /// After a failure, until a rebuild is installed: the position after which the stream was not written. Otherwise <see
+    /// cref="long.MaxValue"/>.
+    /// </summary>
+    public long LostAfter => Volatile.Read(ref _lostAfter);
+
+    /// <summary>Whether what ends at this position is in memory only, because of a failure.</summary>
+    public bool IsLost(long lsn) => lsn > LostAfter && lsn <= Volatile.Read(ref _lostUpTo);
+
+    /// <summary>
     /// The number of bytes in memory that are not yet written. Callers check it before they append, and wait if it is
     /// too high.
     /// </summary>
@@ -119,10 +131,10 @@ public sealed partial class JournalEngine : IDisposable
 
     /// <summary>
     /// Whether event loops do not write until a flush has ended, because a write to a file that is flushed may take as long as
-    /// the flush.
+    /// the flush. If the increment ends meanwhile, nothing is written until the flush has ended, and the result is false.
     /// </summary>
     public bool PostponesWrites =>
-        Volatile.Read(ref _sideFlushStart) is not 0 and long start && Stopwatch.GetElapsedTime(start) < LongestPostponement;
+        !_buffer.IsSwitching && Volatile.Read(ref _sideFlushStart) is not 0 and long start && Stopwatch.GetElapsedTime(start) < LongestPostponement;
 
     /// <summary>Simulates a slow disk in tests.</summary>
     public TimeSpan DelayBeforeWrites { get; set; }
@@ -151,6 +163,7 @@ public sealed partial class JournalEngine : IDisposable
                 try
                 {
                     _writer.Begin(report, kept);
+                    NothingIsLost();
                     return null;
                 }
                 catch (Exception failure)
@@ -268,7 +281,9 @@ public sealed partial class JournalEngine : IDisposable
             lock (_role)
             {
                 string? error = Guarded(_writer.Stop, isFinal: true);
-                if (error is null) NotifyObserver();
+                if (error is not null) return error;
+                NothingIsLost();
+                NotifyObserver();
                 return error;
             }
     }
@@ -367,6 +382,8 @@ public sealed partial class JournalEngine : IDisposable
     {
         string reason = TextOf(error);
         Volatile.Write(ref _failure, reason);
+        Volatile.Write(ref _lostUpTo, long.MaxValue);
+        Volatile.Write(ref _lostAfter, Math.Min(_lostAfter, _writer.WrittenLsn));
         try
         {
             _writer.Fail();
@@ -383,6 +400,12 @@ public sealed partial class JournalEngine : IDisposable
         {
             Volatile.Write(ref _untold, true);
         }
+    }
+
+    private void NothingIsLost()
+    {
+        Volatile.Write(ref _lostAfter, long.MaxValue);
+        Volatile.Write(ref _lostUpTo, 0);
     }
 
     /// <summary>
@@ -424,7 +447,7 @@ public sealed partial class JournalEngine : IDisposable
     private bool MayWriteDuringFlush()
     {
         if (Volatile.Read(ref _sideFlushStart) == 0) return true;
-        if (PostponesWrites) return false;
+        if (PostponesWrites || _buffer.IsSwitching) return false;
         Interlocked.Increment(ref _delayedFlushes);
         return true;
     }

@@ -145,6 +145,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>The highest LSN that the client's replies depend on.</summary>
     public long SeenLsn { get; set; }
 
+    /// <summary>The LSN of the last effects of the client's own commands.</summary>
+    public long WroteLsn { get; set; }
+
     /// <summary>Set while the client is blocked.</summary>
     public Waiter? Waiter { get; set; }
 

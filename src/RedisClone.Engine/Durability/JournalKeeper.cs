@@ -84,10 +84,17 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     /// <summary>
     /// The LSN up to which output may leave. With <c>always</c>, output waits until the effects that it saw are durable; otherwise
-    /// until they are written, unless a flush postpones the writes. A failure stops output under <c>always</c> only.
+    /// until they are written, unless a flush postpones the writes.
     /// </summary>
-    public long OpenUpTo =>
-        _engine.State == JournalState.Failed && _engine.Policy != FlushPolicy.Always ? long.MaxValue : OpenHeldUpTo(_engine);
+    public long OpenUpTo => OpenUpToOf(_engine);
+
+    /// <summary>
+    /// Whether the journal has failed under a policy other than <c>always</c>, and memory has effects that are in no file. Reads may
+    /// show them; the replies to their own commands must not leave (<see cref="IsLost"/>).
+    /// </summary>
+    public bool HasLost => HasLostOf(_engine);
+
+    public bool IsLost(long lsn) => _engine.IsLost(lsn);
 
     /// <summary>
     /// Whether clients write faster than the disk. Commands that write must then wait, because the pending bytes are in
@@ -184,6 +191,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     public string? Reload(Action empty)
     {
         if (_directory is not { } directory) return "there is no append-only directory";
+        if (_engine.State != JournalState.Running) return "the journal has no complete base";
         if (Stop() is { } failure) return failure;
         empty();
         // The data in memory is gone, and the journal is stopped. A restart must decide whether the files are usable.
@@ -395,22 +403,23 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         }
     }
 
-    /// <summary>
-    /// The LSN up to which output that is held may leave. It differs from <see cref="OpenUpTo"/> after a failure: the effects
-    /// that held output saw are not in the file under any policy.
-    /// </summary>
-    public static long OpenHeldUpTo(JournalEngine engine)
+    /// <inheritdoc cref="HasLost"/>
+    public static bool HasLostOf(JournalEngine engine) => engine.LostAfter != long.MaxValue && engine.Policy != FlushPolicy.Always;
+
+    /// <inheritdoc cref="OpenUpTo"/>
+    public static long OpenUpToOf(JournalEngine engine)
     {
         JournalState state = engine.State;
         if (state == JournalState.Off) return long.MaxValue;
         if (engine.Policy == FlushPolicy.Always) return engine.DurableLsn;
+        if (engine.LostAfter is not long.MaxValue and long written) return written;
         return state == JournalState.Rebuilding || engine.PostponesWrites ? long.MaxValue : engine.WrittenLsn;
     }
 
     /// <summary>
     /// The LSN up to which waiting connections are resumed. A journal that failed resumes all of them, and they are closed.
     /// </summary>
-    private long ReleasedLsn => _engine.State == JournalState.Failed ? long.MaxValue : OpenHeldUpTo(_engine);
+    private long ReleasedLsn => _engine.State == JournalState.Failed || HasLost ? long.MaxValue : OpenUpTo;
 
     private void TellGates()
     {

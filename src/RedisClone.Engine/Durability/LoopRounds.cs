@@ -19,10 +19,10 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
 
     public IEventLoop Loop => loop;
 
-    /// <summary>A journal that failed releases nothing more: what it has not made durable may never be.</summary>
-    public bool IsFinal => engine.State == JournalState.Failed;
+    /// <summary>A journal that failed releases nothing more: what it has not made durable, or not written, may never be.</summary>
+    public bool IsFinal => engine.State == JournalState.Failed || JournalKeeper.HasLostOf(engine);
 
-    public long Open => JournalKeeper.OpenHeldUpTo(engine);
+    public long Open => JournalKeeper.OpenUpToOf(engine);
 
     /// <summary>Called before a connection executes commands. It has an effect only on the loop's thread.</summary>
     public void Enter()

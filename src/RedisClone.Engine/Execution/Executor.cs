@@ -206,6 +206,7 @@ internal sealed class Executor(ServerCore server)
     public void PlaceEffects(Session session, Lane lane, in ShardSet held)
     {
         long placed = server.Effects.Append(lane.Effects);
+        if (placed > 0) session.WroteLsn = placed;
         long seen = Math.Max(session.SeenLsn, placed);
         int only = held.Only;
         if (only >= 0) Place(server.Shards[only], placed, ref seen);

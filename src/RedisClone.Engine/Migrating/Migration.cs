@@ -14,6 +14,8 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     /// <summary>Bytes of one write, which must be done within the patience.</summary>
     private const int Chunk = 64 * 1024;
 
+    private const string SameServer = "ERR Target instance is this server";
+
     private const string ConnectFailed = "IOERR error or timeout connecting to the client";
 
     private readonly ArrayBufferWriter<byte> _output = new();
@@ -61,6 +63,12 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
                 Error = e is RefusedConnectionException ? RequestLost : ConnectFailed;
                 return;
             }
+            catch (Exception e)
+            {
+                links.Failed(e);
+                Error = ConnectFailed;
+                return;
+            }
             try
             {
                 await TransferAsync(link, end).ConfigureAwait(false);
@@ -82,6 +90,14 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
                 Error = Commands.Errors.AllocationFailed;
                 return;
             }
+            catch (Exception bug)
+            {
+                // The client waits for the end of this task.
+                link?.Dispose();
+                Error = RequestLost;
+                links.Failed(bug);
+                return;
+            }
         }
     }
 
@@ -91,6 +107,8 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     {
         MigratedKey[] keys = [.. Keys.Where(static key => !key.IsConfirmed)];
         bool selects = link.Database != target.Database;
+        bool isFirst = link.IsNew;
+        string login = "", selection = "";
         link.Database = -1;
         _isWriting = true;
         _output.ResetWrittenCount();
@@ -100,6 +118,19 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
             else Add("AUTH"u8, Encoding.UTF8.GetBytes(password));
         }
         if (selects) Add("SELECT"u8, Number(target.Database));
+        if (isFirst)
+        {
+            // The target has accepted the connection when it has answered. No key is sent before it is known which server it is.
+            await SendAsync(link, end).ConfigureAwait(false);
+            await ReadStartAsync().ConfigureAwait(false);
+            link.IsNew = false;
+            if (links.LeadsHere(link))
+            {
+                _refusal = SameServer;
+                throw new IOException(SameServer);
+            }
+            _isWriting = true;
+        }
         foreach (MigratedKey key in keys)
         {
             if (key.Payload is null) AddDelete(key);
@@ -108,8 +139,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         }
         await SendAsync(link, end).ConfigureAwait(false);
         _isWriting = false;
-        string login = target.Password is null ? "" : await ReplyAsync(link, end).ConfigureAwait(false);
-        string selection = selects ? await ReplyAsync(link, end).ConfigureAwait(false) : "";
+        if (!isFirst) await ReadStartAsync().ConfigureAwait(false);
         foreach (MigratedKey key in keys)
         {
             if (key.Payload is null && target.IsInCluster) await ReplyAsync(link, end).ConfigureAwait(false);
@@ -119,6 +149,13 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
             if (error is not null) _refusal ??= $"ERR Target instance replied with error: {error[1..]}";
         }
         if (_refusal is null) link.Database = target.Database;
+
+        async ValueTask ReadStartAsync()
+        {
+            _isWriting = false;
+            if (target.Password is not null) login = await ReplyAsync(link, end).ConfigureAwait(false);
+            if (selects) selection = await ReplyAsync(link, end).ConfigureAwait(false);
+        }
     }
 
     private static bool IsError(string reply) => reply.StartsWith('-');

@@ -1,3 +1,4 @@
+using RedisClone.Engine.Clients;
 using RedisClone.Engine.Replication.Following;
 
 namespace RedisClone.Engine.Migrating;
@@ -47,6 +48,16 @@ internal sealed class MigrationLinks(ServerCore server)
         bool encrypts = server.Config.TlsCluster;
         return new MigrationLink(target.Address, await connector.ConnectAsync(target.Host, target.PortNumber, encrypts, end).ConfigureAwait(false));
     }
+
+    /// <summary>Whether a connection that was answered ends at this server: it is then also the connection of a client.</summary>
+    public bool LeadsHere(MigrationLink link)
+    {
+        foreach (Session session in server.Sessions.Unordered)
+            if (session.PeerName == link.LocalName) return true;
+        return false;
+    }
+
+    public void Failed(Exception bug) => server.Failures.WorkFailed("MIGRATE failed unexpectedly", bug);
 
     /// <summary>
     /// Keeps a connection whose last transfer is complete. A target that has sent more than the replies is not trusted further: the next
@@ -102,6 +113,12 @@ internal sealed class MigrationLink(string address, IPrimaryConnection connectio
     public string Address => address;
 
     public PrimaryChannel Channel { get; } = new(connection, UsualReplies);
+
+    /// <summary>The address of this end.</summary>
+    public string LocalName => connection.LocalName;
+
+    /// <summary>Whether the target has not answered yet.</summary>
+    public bool IsNew { get; set; } = true;
 
     /// <summary>The database that the connection is in; -1 if that is not known.</summary>
     public long Database { get; set; } = -1;

@@ -149,18 +149,26 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     }
 
     /// <summary>
+    /// True if writes only append to a file that the manifest names, so that another thread may change the manifest
+    /// meanwhile.
+    /// </summary>
+    public bool OnlyAppends => State == JournalState.Running && _file is not null;
+
+    /// <summary>
     /// Turns the complete file <see cref="JournalNames.TemporaryBase"/>, which represents the stream up to
-    /// <paramref name="lsn"/>, into the base. The superseded files become history.
+    /// <paramref name="lsn"/>, into the base. The superseded files become history. The writer role is not needed if
+    /// <see cref="OnlyAppends"/> is true and the increment has switched at this position.
     /// </summary>
     public void InstallBase(long lsn, bool rdb)
     {
         JournalDirectory directory = _directory!;
         (IDisk disk, JournalNames names) = (directory.Disk, directory.Names);
+        bool isRebuild = State == JournalState.Rebuilding;
         while (_switchedAt != lsn && WriteNext(fillAhead: false)) { }
         long sequence = directory.TakeBaseSequence();
         var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
         using (IDiskFile file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
-        if (State == JournalState.Rebuilding)
+        if (isRebuild)
         {
             if (_file is null) OpenTemporaryIncrement();
             Flush();
@@ -172,14 +180,14 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
             directory.Publish(manifest);
             IncrementName = increment.Name;
+            State = JournalState.Running;
+            Volatile.Write(ref _durable, _flushed);
         }
         else
         {
             disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
             directory.Publish(directory.Manifest.WithBase(@base, _firstIncrement));
         }
-        State = JournalState.Running;
-        Volatile.Write(ref _durable, _flushed);
     }
 
     /// <summary>
@@ -199,7 +207,9 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         foreach (ManifestFile file in history) _directory!.Disk.Delete(_directory.Names.PathOf(file.Name));
     }
 
-    /// <summary>Removes deleted files from the manifest.</summary>
+    /// <summary>
+    /// Removes deleted files from the manifest. The writer role is not needed if <see cref="OnlyAppends"/> is true.
+    /// </summary>
     public void Forget(IReadOnlyList<ManifestFile> history) => _directory!.Publish(_directory.Manifest.WithoutHistory(history));
 
     /// <summary>The number of backups in progress, during which no history may be deleted.</summary>

@@ -41,11 +41,15 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     private bool _discarding = true;
     private int _closedCount;
     private int _units;
+    private bool _isSwitching;
 
     public long Lsn => Volatile.Read(ref _lsn);
 
     /// <summary>True if there is something to write. A switch of the increment counts.</summary>
     public bool HasPending => Volatile.Read(ref _lsn) != Volatile.Read(ref _activeLsn) || Volatile.Read(ref _closedCount) != 0;
+
+    /// <summary>True from the end of an increment until its last group is taken.</summary>
+    public bool IsSwitching => Volatile.Read(ref _isSwitching);
 
     /// <summary>
     /// The number of units in the open group. The value is read without the lock, and only chooses the thread that
@@ -107,6 +111,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         Enter();
         ReserveOrExit(bytes: 0);
         Close(endsIncrement: true);
+        Volatile.Write(ref _isSwitching, true);
 
         // A loader begins each file with database 0, so each file selects its own database.
         _database = Unselected;
@@ -129,6 +134,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         }
         bool taken = _closed.TryPeek(out group) && (mayEndIncrement || !group.EndsIncrement);
         if (taken) _closed.Dequeue();
+        if (taken && group.EndsIncrement) Volatile.Write(ref _isSwitching, false);
         Volatile.Write(ref _closedCount, _closed.Count);
         Exit();
         return taken;
@@ -151,6 +157,7 @@ internal sealed class MergeBuffer(WriterTuning tuning)
         _activeLsn = _lsn;
         _units = 0;
         while (_closed.TryDequeue(out PendingGroup group)) _pool.Return(group.First);
+        Volatile.Write(ref _isSwitching, false);
         Volatile.Write(ref _closedCount, 0);
         Exit();
     }

@@ -268,6 +268,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         if (Session.Replica is { } replica && KillIfAnswered(replica)) return new ValueTask<bool>(false);
         if (_server.Journal is not { } journal || Session.SeenLsn <= journal.OpenUpTo) return FlushAsync();
+        if (journal.HasLost) return journal.IsLost(Session.WroteLsn) ? new ValueTask<bool>(false) : FlushAsync();
         return _loop is null ? SendSafeAsync(journal) : SendHeldAsync(journal);
     }
 
@@ -294,7 +295,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         NoteOutput();
         journal.AppendedElsewhere();
         bool lost = false;
-        while (!(lost = journal.Failure.Length > 0) && Session.SeenLsn > journal.OpenUpTo)
+        while (!(lost = journal.Failure.Length > 0 || journal.HasLost) && Session.SeenLsn > journal.OpenUpTo)
         {
             journal.Hold(Session.SeenLsn, this);
             await _resumed.Wait();

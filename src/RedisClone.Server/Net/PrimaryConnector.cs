@@ -31,7 +31,8 @@ internal sealed class PrimaryConnector(ServerConfig config) : IPrimaryConnector
             string reason = $"Error condition on socket for SYNC: {e.Message}";
             if (e is SocketException { SocketErrorCode: SocketError.ConnectionRefused or SocketError.ConnectionReset or SocketError.HostUnreachable })
                 throw new RefusedConnectionException(reason, e);
-            if (e is SocketException or AuthenticationException) throw new IOException(reason, e);
+            // A name that cannot be one, such as an empty or a very long one, is an argument error.
+            if (e is SocketException or AuthenticationException or ArgumentException) throw new IOException(reason, e);
             throw;
         }
     }

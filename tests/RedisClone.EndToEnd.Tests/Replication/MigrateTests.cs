@@ -75,6 +75,34 @@ public sealed class MigrateTests
         }
     }
 
+    /// <summary>A server that is named as its own target keeps the key. With REPLACE, it would restore the key and then delete it.</summary>
+    [Theory]
+    [InlineData("127.0.0.1")]
+    [InlineData("localhost")]
+    [InlineData("127.0.0.2")]
+    public void AServerIsNotItsOwnTarget(string host)
+    {
+        using ServerProcess ours = ServerProcess.Ours([.. OfTests, "--bind", "0.0.0.0", "--protected-mode", "no"]);
+        using RespClient client = ours.Connect();
+        client.Expect("+OK", "SET", "a", "1");
+        for (int i = 0; i < 2; i++) client.Expect("-ERR Target instance is this server", "MIGRATE", host, $"{ours.Port}", "a", "0", "1000", "REPLACE");
+        client.Expect("$\"1\"", "GET", "a");
+        ours.AssertWell();
+    }
+
+    /// <summary>The client gets an error and does not wait for ever.</summary>
+    [Fact]
+    public void ANameThatIsNoneIsAnError()
+    {
+        using ServerProcess ours = ServerProcess.Ours(OfTests);
+        using RespClient client = ours.Connect();
+        client.Expect("+OK", "SET", "a", "1");
+        foreach (string host in new[] { "", " ", new string('h', 300), "a\0b", "*" })
+            client.Expect("-IOERR error or timeout connecting to the client", "MIGRATE", host, "7000", "a", "0", "1000");
+        client.Expect("+OK", "REPLICAOF", "no", "one");
+        ours.AssertWell();
+    }
+
     /// <summary>A key that clients change all the time moves without the loss of a change.</summary>
     [Fact]
     public async Task NoChangeOfAMovingKeyIsLost()

@@ -71,6 +71,31 @@ public sealed class FailingDiskTests : IDisposable
     }
 
     /// <summary>
+    /// The reply to a command whose effects could not be written does not leave, under a policy that does not wait for the disk either. The
+    /// long command runs on a worker, which has tried the write before the connection sends. Reads of what is only in memory go on.
+    /// </summary>
+    [Theory]
+    [InlineData(TransportKind.Auto, "SET d x")]
+    [InlineData(TransportKind.Auto, "SUNIONSTORE d s")]
+    [InlineData(TransportKind.Sockets, "SET d x")]
+    [InlineData(TransportKind.Sockets, "SUNIONSTORE d s")]
+    public async Task AWriteThatFailedIsNotAcknowledged(TransportKind transport, string command)
+    {
+        await using RunningServer server = await StartAsync(_folder, transport, _disk, AppendFsync.No);
+        using TestClient client = server.Connect();
+        Assert.Equal("30000", client.Call(["SADD", "s", .. Enumerable.Range(0, 30_000).Select(i => $"{i}")]));
+        _disk.Faults = Faults.All;
+        Assert.ThrowsAny<Exception>(() => client.Run(command));
+        using TestClient other = server.Connect();
+        Assert.Equal("1", other.Run("EXISTS d"));
+        Assert.Equal("30000", other.Run("SCARD s"));
+        Assert.StartsWith("MISCONF Errors writing to the AOF file: ", other.Run(command), StringComparison.Ordinal);
+        _disk.Faults = Faults.None;
+        await UntilWrittenAsync(server, "SET d y", static () => { });
+        Assert.Equal("y", other.Run("GET d"));
+    }
+
+    /// <summary>
     /// A server that becomes a primary while its role cannot be written takes no write until the role is kept: after a restart it would be a
     /// replica again, and would drop what it has acknowledged.
     /// </summary>
@@ -227,12 +252,13 @@ public sealed class FailingDiskTests : IDisposable
 
     private static int ShardOf(RunningServer server, string key) => server.Core.Shards.Of(KeyHash.Of(Encoding.UTF8.GetBytes(key))).Index;
 
-    private static Task<RunningServer> StartAsync(string folder, TransportKind transport, WatchedDisk disk) =>
+    private static Task<RunningServer> StartAsync(
+        string folder, TransportKind transport, WatchedDisk disk, AppendFsync policy = AppendFsync.Always) =>
         RunningServer.StartAsync(new ServerConfig(), transport, config =>
         {
             config.Dir = folder;
             config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Always;
+            config.AppendFsync = policy;
         }, disk);
 
     private void Set(TestClient client)
