@@ -1,10 +1,12 @@
 using System.Globalization;
 using System.Net.Http.Headers;
 using System.Security.Authentication;
+using System.Text;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Admin.Otlp;
 using RedisClone.Configuration;
 using RedisClone.Engine;
+using RedisClone.Journal.Disk;
 
 namespace RedisClone.Server.Net;
 
@@ -16,6 +18,7 @@ namespace RedisClone.Server.Net;
 internal sealed class OtlpExporter(ServerCore server) : BackgroundService
 {
     private const string MetricsPath = "/v1/metrics";
+    private const int LongestHeadersFile = 64 * 1024;
 
     private string? _lastFailure;
 
@@ -51,7 +54,7 @@ internal sealed class OtlpExporter(ServerCore server) : BackgroundService
             using var content = new ByteArrayContent(OtlpMessage.Write(server));
             content.Headers.ContentType = new MediaTypeHeaderValue(OtlpMessage.ContentType);
             request.Content = content;
-            if (server.Config.OtlpHeadersFile.Length > 0) await AddHeadersAsync(request, server.Config.PathOf(server.Config.OtlpHeadersFile), stoppingToken);
+            if (server.Config.OtlpHeadersFile.Length > 0) AddHeaders(request, server.Config.PathOf(server.Config.OtlpHeadersFile));
             using HttpResponseMessage response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, stoppingToken);
             return response.IsSuccessStatusCode ? null : string.Create(CultureInfo.InvariantCulture, $"it answers with the status {(int)response.StatusCode}");
         }
@@ -78,9 +81,10 @@ internal sealed class OtlpExporter(ServerCore server) : BackgroundService
         return url.AbsolutePath == "/" ? new Uri(url, MetricsPath) : url;
     }
 
-    private static async Task AddHeadersAsync(HttpRequestMessage request, string path, CancellationToken stoppingToken)
+    private void AddHeaders(HttpRequestMessage request, string path)
     {
-        foreach (string line in await File.ReadAllLinesAsync(path, stoppingToken))
+        byte[] content = server.Disk.ReadAll(path, LongestHeadersFile) ?? throw new IOException("otlp-headers-file is too long");
+        foreach (string line in Encoding.UTF8.GetString(content).Split('\n', StringSplitOptions.TrimEntries))
         {
             if (line.Length == 0 || line[0] == '#') continue;
             string[] parts = line.Split(':', 2, StringSplitOptions.TrimEntries);

@@ -77,6 +77,23 @@ public sealed class OtlpTests : IAsyncDisposable
         Assert.Contains("PONG", client.Run("PING"), StringComparison.Ordinal);
     }
 
+    /// <summary>To open a FIFO without a writer would block for ever. The exports go on when the file can be read.</summary>
+    [Fact]
+    public async Task AHeadersFileThatIsNoneDoesNotStopTheExports()
+    {
+        File.Delete(_headers);
+        SpecialFile.MakeFifo(_headers);
+        await using RunningServer server = await StartAsync();
+        Task<HttpListenerContext> received = ReceiveAsync();
+        await Task.Delay(TimeSpan.FromSeconds(1.5));
+        Assert.False(received.IsCompleted);
+        File.Delete(_headers);
+        await File.WriteAllTextAsync(_headers, "X-Team: storage");
+        HttpListenerContext export = await received;
+        Assert.Equal("storage", export.Request.Headers["X-Team"]);
+        Answer(export, 200);
+    }
+
     [Theory]
     [InlineData("localhost:4318", false)]
     [InlineData("ftp://localhost", false)]
