@@ -146,6 +146,12 @@ internal static class Limits
     public const int UnflushedReplies = 512 * 1024;
 
     /// <summary>
+    /// Bytes of values that wait for the targets of MIGRATE, 256 MB or an eighth of a heap with a limit. From there on, further MIGRATE
+    /// commands are refused.
+    /// </summary>
+    public static readonly long MigratedBytes = HeapLimit.Part(8, 256 << 20);
+
+    /// <summary>
     /// The memory of clients counts output that is not flushed each time when it has grown by this many bytes. The connection may wait
     /// long for a shard before it can flush.
     /// </summary>

@@ -106,6 +106,7 @@ public sealed partial class JournalEngine
         if (mayPostpone) NotifyWritten();
         while (!_sideFlush.Wait(TimeBetweenSideWrites)) WriteBesideFlush();
         Volatile.Write(ref _sideFlushStart, 0);
+        WriteBesideFlush();
         long took = Stopwatch.GetTimestamp() - started;
         lock (_role)
         {

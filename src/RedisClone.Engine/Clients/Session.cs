@@ -186,7 +186,8 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     public long NetOutput { get; set; }
 
     /// <summary>
-    /// Bytes of the keys that the client watches or waits for, of the channels that it listens to, and of its name.
+    /// Bytes of the keys that the client watches or waits for, or transfers to another server, of the channels that it listens to, and of
+    /// its name.
     /// </summary>
     public long HeldBytes
     {
@@ -247,8 +248,10 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         get;
         set
         {
-            if (field is null && value is not null) server.MigrationLinks.Begun();
-            else if (field is not null && value is null) server.MigrationLinks.Ended();
+            long counted = field?.CountedBytes ?? 0;
+            if (field is null && value is not null) server.MigrationLinks.Begun(value);
+            else if (field is not null && value is null) server.MigrationLinks.Ended(field);
+            HeldBytes += (value?.Count() ?? 0) - counted;
             field = value;
         }
     }

@@ -186,7 +186,7 @@ internal sealed class Executor(ServerCore server)
     {
         // The last consumer of effects may have gone meanwhile.
         if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
-        lane.Messages.Release();
+        lane.Messages.Release(shard.Lsn);
     }
 
     /// <summary>
@@ -213,7 +213,7 @@ internal sealed class Executor(ServerCore server)
         else
             for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) Place(server.Shards[i], placed, ref seen);
         session.SeenLsn = seen;
-        lane.Messages.Release();
+        lane.Messages.Release(seen);
     }
 
     private static void Place(Shard shard, long placed, ref long seen)

@@ -14,6 +14,12 @@ internal sealed class MigratedKey(byte[] name)
     /// <summary>Whether the target may replace a key. It must if it has an earlier value from this server.</summary>
     public bool Replaces { get; set; }
 
+    /// <summary>
+    /// A RESTORE has replaced the key here meanwhile, perhaps with the same value: another server hands it over. Set by the holder of its
+    /// shard.
+    /// </summary>
+    public bool WasRestored { get; set; }
+
     /// <summary>Whether the target has the value.</summary>
     public bool IsConfirmed { get; set; }
 }

@@ -25,6 +25,17 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     /// <summary>The keys to transfer. Only the holder of their shards changes the list.</summary>
     public List<MigratedKey> Keys { get; } = [];
 
+    /// <summary>The keys of the first transfer, in <see cref="Database"/>. The array does not change.</summary>
+    public MigratedKey[] AllKeys { get; private set; } = [];
+
+    public int Database { get; private set; }
+
+    /// <summary>Bytes of memory that count as the waiting client's.</summary>
+    public long CountedBytes { get; private set; }
+
+    /// <summary>Counts the payloads, which every transfer may read again.</summary>
+    public long Count() => CountedBytes = Keys.Sum(static key => (long)key.Name.Length + (key.Payload?.Length ?? 0));
+
     /// <summary>The error for the client, or null.</summary>
     public string? Error { get; private set; }
 
@@ -37,6 +48,14 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     /// Gives up the keys that the target has not confirmed. Those that it has are still brought to the state that they have here.
     /// </summary>
     public void KeepConfirmed() => Keys.RemoveAll(static key => !key.IsConfirmed);
+
+    /// <summary>Called before the first transfer.</summary>
+    public void Claim(int database)
+    {
+        if (AllKeys.Length > 0) return;
+        Database = database;
+        AllKeys = [.. Keys];
+    }
 
     /// <summary>Transfers the keys and then makes the command of a waiting client run again.</summary>
     public void Start(Waiter waiter) => _ = Task.Run(async () =>
@@ -134,7 +153,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         foreach (MigratedKey key in keys)
         {
             if (key.Payload is null) AddDelete(key);
-            else AddRestore(key, key.Payload);
+            else await AddRestoreAsync(link, key, key.Payload, end).ConfigureAwait(false);
             if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
         }
         await SendAsync(link, end).ConfigureAwait(false);
@@ -168,12 +187,26 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         Add("DEL"u8, key.Name);
     }
 
-    private void AddRestore(MigratedKey key, byte[] payload)
+    /// <summary>A long payload is sent from its own array.</summary>
+    private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, byte[] payload, CancellationToken end)
     {
         long ttl = key.Expiry == 0 ? 0 : Math.Max(1, key.Expiry - ServerCore.UnixMilliseconds());
-        ReadOnlySpan<byte> restore = target.IsInCluster ? "RESTORE-ASKING"u8 : "RESTORE"u8;
-        if (key.Replaces) Add(restore, key.Name, Number(ttl), payload, "REPLACE"u8.ToArray());
-        else Add(restore, key.Name, Number(ttl), payload);
+        Line('*', key.Replaces ? 5 : 4);
+        AddWord(target.IsInCluster ? "RESTORE-ASKING"u8 : "RESTORE"u8);
+        AddWord(key.Name);
+        AddWord(Number(ttl));
+        if (payload.Length < Chunk)
+        {
+            AddWord(payload);
+        }
+        else
+        {
+            Line('$', payload.Length);
+            await SendAsync(link, end).ConfigureAwait(false);
+            await SendAsync(link, payload, end).ConfigureAwait(false);
+            _output.Write("\r\n"u8);
+        }
+        if (key.Replaces) AddWord("REPLACE"u8);
     }
 
     private void Add(ReadOnlySpan<byte> name, params ReadOnlySpan<byte[]> arguments)
@@ -197,10 +230,14 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
 
     private async ValueTask SendAsync(MigrationLink link, CancellationToken end)
     {
-        ReadOnlyMemory<byte> bytes = _output.WrittenMemory;
+        await SendAsync(link, _output.WrittenMemory, end).ConfigureAwait(false);
+        _output.ResetWrittenCount();
+    }
+
+    private async ValueTask SendAsync(MigrationLink link, ReadOnlyMemory<byte> bytes, CancellationToken end)
+    {
         for (; bytes.Length > 0; bytes = bytes[Math.Min(Chunk, bytes.Length)..])
             await link.Channel.SendAsync(bytes[..Math.Min(Chunk, bytes.Length)], Patience(end)).ConfigureAwait(false);
-        _output.ResetWrittenCount();
     }
 
     private ValueTask<string> ReplyAsync(MigrationLink link, CancellationToken end) => link.Channel.ReadLineAsync(Patience(end));

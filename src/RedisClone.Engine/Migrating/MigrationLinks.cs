@@ -11,7 +11,8 @@ internal sealed class MigrationLinks(ServerCore server)
 
     private readonly Lock _gate = new();
     private readonly List<MigrationLink> _idle = [];
-    private int _running;
+    private readonly List<Migration> _running = [];
+    private int _runningCount;
 
     public int Count
     {
@@ -22,11 +23,53 @@ internal sealed class MigrationLinks(ServerCore server)
     }
 
     /// <summary>The number of MIGRATE commands that have begun and not ended.</summary>
-    public int Running => Volatile.Read(ref _running);
+    public int Running => Volatile.Read(ref _runningCount);
 
-    public void Begun() => Interlocked.Increment(ref _running);
+    /// <summary>Whether the values that wait for slow targets take so much memory that no further transfer may begin.</summary>
+    public bool AreFull
+    {
+        get
+        {
+            if (Running == 0) return false;
+            lock (_gate) return _running.Sum(static migration => migration.CountedBytes) >= Limits.MigratedBytes;
+        }
+    }
 
-    public void Ended() => Interlocked.Decrement(ref _running);
+    public void Begun(Migration migration)
+    {
+        lock (_gate)
+        {
+            _running.Add(migration);
+            Volatile.Write(ref _runningCount, _running.Count);
+        }
+    }
+
+    public void Ended(Migration migration)
+    {
+        lock (_gate)
+        {
+            _running.Remove(migration);
+            Volatile.Write(ref _runningCount, _running.Count);
+        }
+    }
+
+    /// <summary>
+    /// Notes that a RESTORE has replaced a key. If it is being transferred, it is transferred again: two servers that hand it over to each
+    /// other would both delete it. The caller holds the key's shard.
+    /// </summary>
+    public void Restored(int database, ReadOnlySpan<byte> name)
+    {
+        if (Running == 0) return;
+        lock (_gate)
+        {
+            foreach (Migration migration in _running)
+            {
+                if (migration.Database != database) continue;
+                foreach (MigratedKey key in migration.AllKeys)
+                    if (name.SequenceEqual(key.Name)) key.WasRestored = true;
+            }
+        }
+    }
 
     /// <summary>A kept connection, which then belongs to the caller, or null.</summary>
     public MigrationLink? Take(string address)

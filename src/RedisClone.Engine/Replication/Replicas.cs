@@ -177,7 +177,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         for (int i = 0; i < request.Count; i++) writer.Bulk(request[i]);
         writer.Commit();
         byte[] message = bytes.WrittenSpan.ToArray();
-        if (!lane.Messages.TryAdd(Stream, message)) ((IMessageTarget)Stream).PushNow(message);
+        if (!lane.Messages.TryAdd(Stream, message)) ((IMessageTarget)Stream).PushNow(message, HeldMessages.Unknown);
     }
 
     /// <summary>

@@ -195,7 +195,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     }
 
     /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>
-    void IMessageTarget.PushNow(byte[] message)
+    void IMessageTarget.PushNow(byte[] message, long lsn)
     {
         lock (_gate)
         {

@@ -61,8 +61,8 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     public bool HasMessages => _pushes.Any || MustLookAtChannels || Replica is { HasNews: true };
 
-    /// <summary>Adds a message. Returns true if the connection's owner must be woken.</summary>
-    public bool Add(byte[] message) => _pushes.Add(message);
+    /// <summary>Adds a message that depends on an LSN. Returns true if the connection's owner must be woken.</summary>
+    public bool Add(byte[] message, long lsn) => _pushes.Add(message, lsn);
 
     /// <summary>Whether the node may not have the slots of the client's shard channels any more.</summary>
     public bool MustLookAtChannels
@@ -76,11 +76,12 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// </summary>
     public void NoteUnflushed() => Volatile.Write(ref _noted, Unflushed);
 
-    public void WriteMessages(Session session)
+    /// <summary>Writes the messages. Returns the highest LSN that one depends on.</summary>
+    public long WriteMessages(Session session)
     {
         bool muted = _discard is not null;
         if (muted) Mute(false);
-        _pushes.WriteTo(Reply);
+        long seen = _pushes.WriteTo(Reply);
         Replica?.WriteTo(Reply);
         if (_mustLookAtChannels)
         {
@@ -88,6 +89,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
             PubSubCommands.EndForeign(session);
         }
         if (muted) Mute(true);
+        return seen;
     }
 
     /// <summary>Releases the replies that were not handed over, because the client is gone.</summary>

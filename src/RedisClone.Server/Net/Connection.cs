@@ -114,15 +114,16 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     public void Push(byte[] message)
     {
-        if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message);
+        if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message, HeldMessages.Unknown);
     }
 
     void IMessageTarget.Lose() => Kill();
 
-    void IMessageTarget.PushNow(byte[] message)
+    void IMessageTarget.PushNow(byte[] message, long lsn)
     {
-        bool sent = _idle && CanSendHere && _output.TrySendMessage(message, Session, _server.Lanes.Current);
-        if (!sent && _output.Add(message)) _scheduler.Schedule(this);
+        if (lsn == HeldMessages.Unknown) lsn = _server.Journal?.Engine.Lsn ?? 0;
+        bool sent = _idle && CanSendHere(lsn) && _output.TrySendMessage(message, Session, _server.Lanes.Current);
+        if (!sent && _output.Add(message, lsn)) _scheduler.Schedule(this);
         if (!KillIfOverLimit()) NoteMemory();
     }
 
@@ -142,8 +143,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     /// Whether this thread may write on behalf of the connection: while it waits for input, it belongs to its event loop. If
     /// replies wait for the journal, messages do too, and the connection itself sends them.
     /// </summary>
-    private bool CanSendHere =>
-        _loop is { EventLoop.IsOnLoop: true } && (_server.Journal is not { } journal || journal.Engine.Lsn <= journal.OpenUpTo);
+    private bool CanSendHere(long lsn) =>
+        _loop is { EventLoop.IsOnLoop: true } && (_server.Journal is not { } journal || lsn <= journal.OpenUpTo);
 
     void IThreadPoolWorkItem.Execute() => _transport.Transport.Input.CancelPendingRead();
 
@@ -250,8 +251,9 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     public void WriteMessages()
     {
-        _output.WriteMessages(Session);
-        SeeAllEffects();
+        Session.SeenLsn = Math.Max(Session.SeenLsn, _output.WriteMessages(Session));
+        // The stream of effects is that of all shards.
+        if (Session.IsReplica) SeeAllEffects();
     }
 
     /// <summary>The next output may depend on any effect until now.</summary>

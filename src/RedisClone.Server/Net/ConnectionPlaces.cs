@@ -65,12 +65,16 @@ internal sealed class ConnectionPlaces(int places)
         /// <summary>The entry in one of the lists; in none if the place was returned or lost.</summary>
         public LinkedListNode<Place> Node { get; }
 
+        /// <summary>Whether the connection has returned its place itself.</summary>
+        public bool IsReturned { get; private set; }
+
         public void BeginAnswer() => _owner.Move(this, _owner._waiting, _owner._answering);
 
         public void EndAnswer() => _owner.Move(this, _owner._answering, _owner._waiting);
 
         public void Return()
         {
+            IsReturned = true;
             lock (_owner._gate) Node.List?.Remove(Node);
         }
     }

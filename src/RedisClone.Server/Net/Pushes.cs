@@ -9,7 +9,7 @@ namespace RedisClone.Server.Net;
 /// </summary>
 internal sealed class Pushes
 {
-    private readonly ConcurrentQueue<byte[]> _queue = new();
+    private readonly ConcurrentQueue<(byte[] Message, long Lsn)> _queue = new();
     private long _bytes;
     private int _waiting;
 
@@ -20,22 +20,29 @@ internal sealed class Pushes
 
     public int Count => _queue.Count;
 
-    /// <summary>Adds an encoded message, which many clients may share. Returns true if the owner must be woken.</summary>
-    public bool Add(byte[] message)
+    /// <summary>
+    /// Adds an encoded message, which many clients may share, and the LSN that it depends on. Returns true if the owner must be
+    /// woken.
+    /// </summary>
+    public bool Add(byte[] message, long lsn)
     {
         Interlocked.Add(ref _bytes, message.Length);
-        _queue.Enqueue(message);
+        _queue.Enqueue((message, lsn));
         // A full fence here and in WriteTo: either this thread sees the owner's 0 and wakes it, or the owner sees the message.
         return Interlocked.Exchange(ref _waiting, 1) == 0;
     }
 
-    public void WriteTo(ReplyWriter reply)
+    /// <summary>Writes the messages. Returns the highest LSN that one depends on.</summary>
+    public long WriteTo(ReplyWriter reply)
     {
+        long seen = 0;
         Interlocked.Exchange(ref _waiting, 0);
-        while (_queue.TryDequeue(out byte[]? message))
+        while (_queue.TryDequeue(out (byte[] Message, long Lsn) next))
         {
-            Interlocked.Add(ref _bytes, -message.Length);
-            reply.Raw(message);
+            Interlocked.Add(ref _bytes, -next.Message.Length);
+            reply.Raw(next.Message);
+            seen = Math.Max(seen, next.Lsn);
         }
+        return seen;
     }
 }

@@ -78,9 +78,10 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
 
     public void OnEvents(uint events)
     {
+        Span<byte> peer = stackalloc byte[Native.MaxAddressBytes];
         for (int i = 0; i < AcceptsPerRound; i++)
         {
-            int fd = Native.Accept(_fd, out byte[] peer);
+            int fd = Native.Accept(_fd, peer, out int length);
             if (fd >= DescriptorCeiling)
             {
                 _ = Native.Close(fd);
@@ -89,8 +90,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             }
             if (fd >= 0)
             {
-                if (!_loop.Options.TryOpen()) Refuse(fd);
-                else if (!TryTake(fd, peer)) return;
+                if (!TryTake(fd, peer[..length])) return;
                 continue;
             }
             if (fd == -Native.WouldBlock) return;
@@ -110,19 +110,24 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         if (!_isUnbound && !_loop.TryAdd(_fd, Native.EpollIn, this)) Unbind();
     }
 
-    /// <summary>The socket is new, so it takes the few bytes at once.</summary>
-    private void Refuse(int fd)
-    {
-        Native.SendAtOnce(fd, _loop.Options.Refusal);
-        _ = Native.Close(fd);
-    }
-
-    /// <summary>Returns false if there is no memory for another connection.</summary>
-    private bool TryTake(int fd, byte[] peer)
+    /// <summary>
+    /// Serves a connection, or refuses it. Returns false if there is no memory for it. The descriptor is closed on every path that
+    /// does not hand it over.
+    /// </summary>
+    private bool TryTake(int fd, ReadOnlySpan<byte> peer)
     {
         LoopConnection? attached = null;
+        bool isOpen = false;
         try
         {
+            isOpen = _loop.Options.TryOpen();
+            if (!isOpen)
+            {
+                // The socket is new, so it takes the few bytes at once.
+                Native.SendAtOnce(fd, _loop.Options.Refusal);
+                _ = Native.Close(fd);
+                return true;
+            }
             Loop loop = _chooseLoop();
             bool isUnix = EndPoint is UnixDomainSocketEndPoint;
             EndPoint? local = isUnix ? EndPoint : Decode(Native.LocalAddress(fd));
@@ -136,15 +141,18 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         }
         catch (Exception e)
         {
-            _loop.Options.Failed(_log, e, "A connection could not be accepted");
             // Once the connection is attached to its event loop, the connection closes the descriptor.
-            if (attached is not null) Drop(attached);
-            else
+            if (attached is null)
             {
                 _ = Native.Close(fd);
-                _loop.Options.Closed();
+                if (isOpen) _loop.Options.Closed();
+            }
+            else
+            {
+                Drop(attached);
             }
             PauseAccepting(e.GetType().Name);
+            _loop.Options.Failed(_log, e, "A connection could not be accepted");
             return false;
         }
     }
@@ -158,10 +166,11 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     /// <summary>Without the pause, a backlog that cannot be accepted would wake the event loop continuously.</summary>
     private void PauseAccepting(string reason)
     {
-        if (!_isPaused) _log.LogWarning("Cannot accept connections on {EndPoint} for now: {Reason}.", EndPoint, reason);
+        bool wasPaused = _isPaused;
         _isPaused = true;
-        _loop.Change(_fd, 0);
         _resume.Change(PauseMilliseconds, Timeout.Infinite);
+        _loop.Change(_fd, 0);
+        if (!wasPaused) _log.LogWarning("Cannot accept connections on {EndPoint} for now: {Reason}.", EndPoint, reason);
     }
 
     /// <summary>Runs on a timer, where nothing handles an exception. Without memory it tries again later.</summary>
@@ -194,11 +203,11 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _unbound.SetResult();
     }
 
-    private EndPoint? Decode(byte[] address)
+    private EndPoint? Decode(ReadOnlySpan<byte> address)
     {
         if (address.Length == 0) return null;
         var decoded = new SocketAddress(EndPoint.AddressFamily, address.Length);
-        address.CopyTo(decoded.Buffer);
+        address.CopyTo(decoded.Buffer.Span);
         return EndPoint.Create(decoded);
     }
 

@@ -19,6 +19,9 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     private const int FeatureCount = 12;
     private const int Moving = int.MinValue / 2;
 
+    /// <summary>Each attempt waits a millisecond longer than the one before: half a second in all.</summary>
+    private const int MostAttemptsToClose = 32;
+
     private static long s_lastId;
 
     private readonly LoopPipeReader _reader;
@@ -151,13 +154,38 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     public override async ValueTask DisposeAsync()
     {
         await base.DisposeAsync();
-        if (Interlocked.Exchange(ref _disposed, 1) == 0)
-        {
-            _reader.Complete();
-            _writer.Complete();
-            Post(static self => ((LoopConnection)self!).CloseWhenDrained(), this);
-        }
+        if (Interlocked.Exchange(ref _disposed, 1) == 0) BeginToClose();
         await _closed.Task;
+    }
+
+    /// <summary>
+    /// Nothing closes the descriptor but this, so a lack of memory is waited out. Output that could not be handed over is lost, and the
+    /// connection is aborted then.
+    /// </summary>
+    private void BeginToClose()
+    {
+        bool isWhole = true;
+        _reader.Complete();
+        for (int attempt = 1; ; attempt++)
+        {
+            try
+            {
+                if (isWhole) _writer.Complete();
+                Post(isWhole ? static self => ((LoopConnection)self!).CloseWhenDrained() : static self => ((LoopConnection)self!).CloseAtOnce(), this);
+                return;
+            }
+            catch (OutOfMemoryException) when (attempt < MostAttemptsToClose)
+            {
+                isWhole = false;
+                Thread.Sleep(attempt);
+            }
+        }
+    }
+
+    private void CloseAtOnce()
+    {
+        AbortOnLoop();
+        Close();
     }
 
     /// <summary>On the event loop: starts to receive events.</summary>

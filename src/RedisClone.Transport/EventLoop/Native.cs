@@ -19,7 +19,7 @@ internal static unsafe partial class Native
     private const int MaxChunksPerSend = 64;
 
     /// <summary>The size of struct sockaddr_storage, which has room for any address.</summary>
-    private const int MaxAddressBytes = 128;
+    public const int MaxAddressBytes = 128;
 
     private static readonly bool EventIsPacked = RuntimeInformation.ProcessArchitecture == Architecture.X64;
 
@@ -61,13 +61,16 @@ internal static unsafe partial class Native
         _ = Write(eventFd, &one, sizeof(ulong));
     }
 
-    /// <summary>Accepts a connection as a non-blocking socket. <paramref name="address"/> is the peer's sockaddr.</summary>
-    public static int Accept(int listener, out byte[] address)
+    /// <summary>
+    /// Accepts a connection as a non-blocking socket. The peer's sockaddr is written into <paramref name="address"/>, which has
+    /// room for <see cref="MaxAddressBytes"/>. The call allocates nothing, so that no descriptor is lost.
+    /// </summary>
+    public static int Accept(int listener, Span<byte> address, out int length)
     {
-        byte* buffer = stackalloc byte[MaxAddressBytes];
-        int length = MaxAddressBytes;
-        int fd = Checked(Accept4(listener, buffer, &length, NonBlock | CloseOnExec));
-        address = fd < 0 ? [] : new ReadOnlySpan<byte>(buffer, length).ToArray();
+        int written = address.Length;
+        int fd;
+        fixed (byte* buffer = address) fd = Checked(Accept4(listener, buffer, &written, NonBlock | CloseOnExec));
+        length = fd < 0 ? 0 : Math.Min(written, address.Length);
         return fd;
     }
 

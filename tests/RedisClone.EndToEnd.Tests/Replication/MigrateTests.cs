@@ -90,6 +90,40 @@ public sealed class MigrateTests
         ours.AssertWell();
     }
 
+    /// <summary>Two servers that hand the same key over to each other both had it confirmed and deleted it.</summary>
+    [Fact]
+    public async Task AKeyThatTwoServersHandOverToEachOtherIsNotLost()
+    {
+        using ServerProcess one = ServerProcess.Ours(OfTests), two = ServerProcess.Ours(OfTests);
+        using RespClient first = one.Connect(), second = two.Connect();
+        for (int i = 0; i < 60; i++)
+        {
+            first.Expect("+OK", "SET", "k", $"{i}");
+            second.Expect("+OK", "SET", "k", $"{i}");
+            await Task.WhenAll(
+                Task.Run(() => first.Call("MIGRATE", "127.0.0.1", $"{two.Port}", "k", "0", "300", "REPLACE")),
+                Task.Run(() => second.Call("MIGRATE", "127.0.0.1", $"{one.Port}", "k", "0", "300", "REPLACE")));
+            Assert.Contains($"{i}", new[] { first.Call("GET", "k").Text, second.Call("GET", "k").Text });
+        }
+        one.AssertWell();
+        two.AssertWell();
+    }
+
+    /// <summary>A value that is sent in parts arrives whole, and counts as memory of the client that waits.</summary>
+    [Fact]
+    public void ALongValueMovesInParts()
+    {
+        using ServerProcess one = ServerProcess.Ours(OfTests), two = ServerProcess.Ours(OfTests);
+        using RespClient first = one.Connect(), second = two.Connect();
+        string[] values = [new('a', 64 * 1024 - 12), new('b', 64 * 1024), new('c', 5_000_000)];
+        for (int i = 0; i < values.Length; i++) first.Expect("+OK", "SET", $"k{i}", values[i]);
+        second.Expect("+OK", "SET", "k2", "old");
+        first.Expect("+OK", "MIGRATE", "127.0.0.1", $"{two.Port}", "", "0", "10000", "REPLACE", "KEYS", "k0", "k1", "k2");
+        for (int i = 0; i < values.Length; i++) Assert.Equal(values[i], second.Call("GET", $"k{i}").Text);
+        first.Expect(":0", "DBSIZE");
+        one.AssertWell();
+    }
+
     /// <summary>The client gets an error and does not wait for ever.</summary>
     [Fact]
     public void ANameThatIsNoneIsAnError()

@@ -102,7 +102,39 @@ public sealed class TlsTests : IDisposable
         using RespClient plain = server.Connect();
         plain.Expect("+OK", "CONFIG", "SET", "tls-protocols", "TLSv1.2");
         using (var client = new TlsClient(_port)) Assert.Equal(SslProtocols.Tls12, client.Protocol);
-        Assert.StartsWith("-ERR CONFIG SET failed", plain.Call("CONFIG", "SET", "tls-protocols", "SSLv3").ToString());
+        foreach ((string name, string value) in new[]
+        {
+            ("tls-protocols", "SSLv3"), ("tls-ciphersuites", "5000"), ("tls-ciphersuites", "TLS_NO_SUITE"), ("tls-ca-cert-file", _files.Key),
+        })
+        {
+            Assert.StartsWith("-ERR CONFIG SET failed", plain.Call("CONFIG", "SET", name, value).ToString());
+        }
+        using (var client = new TlsClient(_port)) Assert.Equal("+PONG", client.Call("PING"));
+    }
+
+    /// <summary>A client that is not authenticated cannot fill the log.</summary>
+    [Fact]
+    public void AMalformedHandshakeLeavesNoLineInTheLog()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no");
+        for (int i = 0; i < 3; i++)
+        {
+            using var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = 60_000 };
+            socket.Connect(IPAddress.Loopback, _port);
+            socket.Send([0x16, 3, 1, 0x40, 0, .. Enumerable.Repeat((byte)'A', 16384)]);
+            try
+            {
+                while (socket.Receive(new byte[1024]) > 0) { }
+            }
+            catch (SocketException)
+            {
+                // The server has reset the connection.
+            }
+        }
+        using var client = new TlsClient(_port);
+        Assert.Equal("+PONG", client.Call("PING"));
+        Assert.DoesNotContain("Unhandled", server.Output, StringComparison.Ordinal);
+        server.AssertWell();
     }
 
     [Fact]

@@ -50,7 +50,7 @@ internal sealed class BusLink(ClusterBus bus, ClusterNode? node, long now) : IMe
         if (IsClosed || !_pending.Writer.TryWrite(message)) Interlocked.Add(ref _pendingBytes, -message.Length);
     }
 
-    void IMessageTarget.PushNow(byte[] message) => Send(message);
+    void IMessageTarget.PushNow(byte[] message, long lsn) => Send(message);
 
     void IMessageTarget.Lose() => Abort();
 

@@ -144,6 +144,7 @@ internal static class DumpCommands
         if (options.IdleSeconds >= 0 || options.Frequency >= 0) SetAccess(ref c, ref built, options);
         c.NotifyNew(c.Args[1], c.Session.Database);
         c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore");
+        c.Data.MigrationLinks.Restored(c.Session.Database, c.Args[1]);
         if (isRelative) ReplaceByAbsolute(ref c, time);
         c.Reply.Ok();
     }

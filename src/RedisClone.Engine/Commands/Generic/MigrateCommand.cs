@@ -69,6 +69,11 @@ internal static class MigrateCommand
             c.Fail("ERR MIGRATE cannot run in a transaction or a script, because it waits for another server");
             return;
         }
+        if (c.Data.MigrationLinks.AreFull)
+        {
+            c.Fail("ERR the values of other MIGRATE commands, which wait for their targets, take too much memory");
+            return;
+        }
         long work = 0;
         for (int i = plan.FirstKey; i < plan.EndOfKeys; i++)
             if (c.Peek(i) is { Exists: true } entry) work += ValueInfo.MemoryUsage(entry) / 16;
@@ -89,6 +94,7 @@ internal static class MigrateCommand
 
     private static void Wait(ref CommandContext c, Migration migration)
     {
+        migration.Claim(c.Session.Database);
         c.Session.Migration = migration;
         if (c.BlockForWork() is { } waiter) migration.Start(waiter);
         else c.Session.Migration = null;
@@ -138,8 +144,11 @@ internal static class MigrateCommand
             var now = new MigratedKey(key.Name);
             bool exists = Read(Find(ref c, key), now);
             // The target removes a key that has expired by itself.
+            bool wasRestored = key.WasRestored;
+            key.WasRestored = false;
             if (key.IsConfirmed && !exists && (key.Payload is null || key.Expiry != 0 && key.Expiry <= c.Now)) continue;
-            if (key.IsConfirmed && exists && key.Payload is not null && now.Expiry == key.Expiry && now.Payload.AsSpan().SequenceEqual(key.Payload)) continue;
+            bool isSame = exists && key.Payload is not null && now.Expiry == key.Expiry && now.Payload.AsSpan().SequenceEqual(key.Payload);
+            if (key.IsConfirmed && isSame && !wasRestored) continue;
             (key.Payload, key.Expiry, key.Replaces, key.IsConfirmed) = (now.Payload, now.Expiry, true, false);
             any = true;
         }

@@ -97,7 +97,7 @@ internal sealed class PrimaryClient : IClientConnection
 
     public Replica AsReplica(ReplicationStream stream) => throw new NotSupportedException("a primary does not become a replica on its own connection");
 
-    void IMessageTarget.PushNow(byte[] message)
+    void IMessageTarget.PushNow(byte[] message, long lsn)
     {
     }
 

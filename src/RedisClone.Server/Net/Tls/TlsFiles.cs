@@ -63,6 +63,11 @@ internal static class TlsFiles
         try
         {
             if (config.TlsCaCertFile.Length > 0) authorities.ImportFromPem(TextOf(path));
+            if (config.TlsCaCertFile.Length > 0 && authorities.Count == 0)
+            {
+                problem = $"Failed to configure CA certificate(s) file/directory: {path}: there is none in it";
+                return null;
+            }
             if (config.TlsCaCertDir.Length == 0) return authorities;
             path = config.PathOf(config.TlsCaCertDir);
             foreach (string file in Directory.EnumerateFiles(path))
@@ -111,7 +116,8 @@ internal static class TlsFiles
         var suites = new List<TlsCipherSuite>();
         foreach (string name in config.TlsCipherSuites.Split(':', StringSplitOptions.RemoveEmptyEntries))
         {
-            if (Enum.TryParse(name, ignoreCase: false, out TlsCipherSuite suite)) suites.Add(suite);
+            // A number parses too, as any value of the type.
+            if (!char.IsAsciiDigit(name[0]) && Enum.TryParse(name, ignoreCase: false, out TlsCipherSuite suite) && Enum.IsDefined(suite)) suites.Add(suite);
             else problem = $"Failed to configure ciphersuites: {name} is none";
         }
         if (problem.Length > 0) return null;

@@ -46,6 +46,11 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
             connection.Features.Set(place);
             await next(connection);
         }
+        catch (Exception failure) when (!place.IsReturned && failure is not OutOfMemoryException)
+        {
+            // Some malformed messages of a client make the handshake fail with other exceptions than those that are handled as failures.
+            server.Log.LogDebug("The TLS handshake of {Client} failed: {Reason}", connection.RemoteEndPoint, failure.Message);
+        }
         finally
         {
             place.Return();
