@@ -16,10 +16,14 @@ internal static partial class FatalEnd
     /// <summary>The exit code of a fatal end (EX_SOFTWARE in sysexits.h).</summary>
     public const int ExitCode = 70;
 
+    /// <summary>The name of the thread of Kestrel that measures the time of its connections.</summary>
+    private const string HttpTimer = "Kestrel Timer";
+
     private static readonly FatalLine s_line = new();
     private static RedisLog? s_log;
     private static bool s_errorIsLog;
     private static int s_ending;
+    private static int s_finalizerThread;
 
     /// <summary>Memory for the stacks of the exceptions. The reserve of the server is likely to be out at a fatal end.</summary>
     private static MemoryReserve? s_reserve;
@@ -33,13 +37,35 @@ internal static partial class FatalEnd
         if (HeapLimit.Bytes > 0) s_reserve = new MemoryReserve(Limits.FatalReserve);
         Fatal.EndProcess = End;
         AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
+        _ = new FinalizerProbe();
         // The runtime's own end allocates before it calls anything. With a full heap it would hang there, for example if the pool of threads
         // lacks memory for a thread.
         ExceptionHandling.SetUnhandledExceptionHandler(static unhandled =>
         {
+            if (unhandled is OutOfMemoryException && IsDispensable(Thread.CurrentThread)) return true;
             Fatal.End("A thread ended with an exception that nothing handled", unhandled);
             return false;
         });
+    }
+
+    /// <summary>
+    /// Whether data is served as before after a lack of memory on this thread. The runtime has finalizers that allocate: without memory, a
+    /// thread's number, for example, is lost. Kestrel's timer ends, and connections of the HTTP ports no longer time out.
+    /// </summary>
+    private static bool IsDispensable(Thread thread)
+    {
+        if (thread.ManagedThreadId == Volatile.Read(ref s_finalizerThread)) return true;
+        if (thread.Name != HttpTimer) return false;
+        try
+        {
+            const string ended = "The timer of the HTTP ports has ended, because there is no memory. Their connections no longer time out; restart the server";
+            s_log?.WriteLast(s_log.Format(LogLevel.Error, LogEvent.Bounded(ended)));
+        }
+        catch (OutOfMemoryException)
+        {
+            LostLines.Add();
+        }
+        return true;
     }
 
     /// <summary>
@@ -102,6 +128,12 @@ internal static partial class FatalEnd
         {
             return false;
         }
+    }
+
+    /// <summary>Garbage from the beginning. The first collection makes the thread of the finalizers known.</summary>
+    private sealed class FinalizerProbe
+    {
+        ~FinalizerProbe() => Volatile.Write(ref s_finalizerThread, Environment.CurrentManagedThreadId);
     }
 
     [LibraryImport("libc", EntryPoint = "alarm")]
