@@ -69,6 +69,47 @@ public sealed class SlowDiskTests : IDisposable
         disk.FlushTime = TimeSpan.Zero;
     }
 
+    /// <summary>
+    /// While a write is stuck, a message that may show its effects waits, and others do not: the subscriber would be closed for what it
+    /// cannot read.
+    /// </summary>
+    [Fact]
+    public async Task OnlyMessagesAboutUnwrittenEffectsWait()
+    {
+        var disk = new WatchedDisk();
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Sockets, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.No;
+            config.NotifyKeyspaceEvents = NotifyFlags.All | NotifyFlags.Keyevent;
+        }, disk);
+        using TestClient listener = server.Connect();
+        using TestClient watcher = server.Connect();
+        using TestClient publisher = server.Connect();
+        using TestClient writer = server.Connect();
+        listener.Run("SUBSCRIBE news");
+        watcher.Run("SUBSCRIBE __keyevent@0__:set");
+        using var stuck = new ManualResetEventSlim();
+        using var goesOn = new ManualResetEventSlim();
+        disk.Writing = () =>
+        {
+            stuck.Set();
+            goesOn.Wait();
+        };
+        writer.Send("SET", "k", WatchedDisk.MarkOf(1));
+        stuck.Wait();
+        Task<string> shown = Task.Run(watcher.Read);
+        Assert.Equal("1", publisher.Run("PUBLISH news hello"));
+        Assert.Contains("hello", listener.Read(), StringComparison.Ordinal);
+        Assert.False(shown.IsCompleted);
+        goesOn.Set();
+        Assert.Contains("k", await shown, StringComparison.Ordinal);
+        Assert.Equal("OK", writer.Read());
+        Assert.True(disk.IsWritten(WatchedDisk.MarkOf(1)));
+        disk.Writing = static () => { };
+    }
+
     [Fact]
     public async Task AConnectionExecutesWhileItsOutputIsHeld()
     {

@@ -33,6 +33,9 @@ internal sealed class WatchedDisk : IDisk
 
     public TimeSpan WriteTime { get; set; }
 
+    /// <summary>Called before each write of parts or bytes.</summary>
+    public Action Writing { get; set; } = static () => { };
+
     /// <summary>Called before a file is closed.</summary>
     public Action Closing { get; set; } = static () => { };
 
@@ -99,6 +102,7 @@ internal sealed class WatchedDisk : IDisk
         public void Write(long offset, ReadOnlySpan<byte> bytes)
         {
             disk.FailIf(Faults.Write, NoSpace);
+            disk.Writing();
             file.Write(offset, bytes);
             EndWrite(MarksIn(Encoding.Latin1.GetString(bytes)));
         }
@@ -106,6 +110,7 @@ internal sealed class WatchedDisk : IDisk
         public void Write(long offset, IReadOnlyList<ReadOnlyMemory<byte>> parts)
         {
             disk.FailIf(Faults.Write, NoSpace);
+            disk.Writing();
             file.Write(offset, parts);
             EndWrite(MarksIn(string.Concat(parts.Select(p => Encoding.Latin1.GetString(p.Span)))));
         }

@@ -46,7 +46,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
                 server.Rewrites.Suspend();
                 failure = load();
             });
-            if (failure is not null) throw new IOException($"Failed trying to load the MASTER synchronization DB: {failure}");
+            if (failure is not null) throw new UnloadableCopyException($"Failed trying to load the MASTER synchronization DB: {failure}");
         }
         finally
         {

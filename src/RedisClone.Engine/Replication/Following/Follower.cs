@@ -25,6 +25,7 @@ internal enum LinkState
 internal sealed class Follower(ServerCore server, IPrimaryConnector connector, ReplicaOf primary) : IStreamOwner
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
 
     private readonly CancellationTokenSource _end = new();
     private PrimaryChannel? _channel;
@@ -135,9 +136,10 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     private async Task RunAsync()
     {
+        TimeSpan pause = Pause;
         while (!_end.IsCancellationRequested)
         {
-            bool isLost = false, forgets = false;
+            bool isLost = false, forgets = false, isUnloadable = false;
             try
             {
                 await FollowAsync().ConfigureAwait(false);
@@ -148,6 +150,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             catch (Exception e) when (e is IOException or ObjectDisposedException or UnauthorizedAccessException)
             {
                 isLost = _state == LinkState.Connected;
+                isUnloadable = e is UnloadableCopyException;
                 if (!_end.IsCancellationRequested) server.Log.LogWarning("{Reason}", e.Message);
             }
             catch (InvalidDataException e)
@@ -165,7 +168,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             Volatile.Write(ref _channel, null);
             while (forgets && !TryForget()) Thread.Sleep(Pause);
             // A primary that has just become one closes its connections and expects them again.
-            if (!isLost) await Task.Delay(Pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            if (!isLost) await Task.Delay(pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            // Each copy is work for the primary and for the network.
+            pause = isUnloadable ? TimeSpan.FromTicks(Math.Min(pause.Ticks * 2, LongestPause.Ticks)) : Pause;
         }
     }
 

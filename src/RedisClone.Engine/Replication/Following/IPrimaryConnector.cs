@@ -10,6 +10,9 @@ internal interface IPrimaryConnector
 /// <summary>The other side refused the connection, or cannot be reached. The system knows that without a wait.</summary>
 internal sealed class RefusedConnectionException(string reason, Exception cause) : IOException(reason, cause);
 
+/// <summary>The primary's data were received and could not be loaded. The next attempt is likely to end in the same way.</summary>
+internal sealed class UnloadableCopyException(string reason) : IOException(reason);
+
 /// <summary>A connection to a primary. <see cref="IDisposable.Dispose"/> also ends a pending read.</summary>
 internal interface IPrimaryConnection : IDisposable
 {
