@@ -209,9 +209,9 @@ public sealed partial class JournalEngine : IDisposable
         {
             if (_buffer.OpenUnits > LonelyUnits || !TryWriteHere(flush: true)) WakeThread();
         }
-        else if (MayWriteDuringFlush() && !TryWriteHere(flush: false))
+        else
         {
-            WakeThread();
+            WriteOrWake();
         }
     }
 
@@ -220,8 +220,8 @@ public sealed partial class JournalEngine : IDisposable
     {
         Interlocked.MemoryBarrier();
         if (!_buffer.HasPending) return;
-        bool here = Policy != FlushPolicy.Always && IsKeeping;
-        if (!here || (MayWriteDuringFlush() && !TryWriteHere(flush: false))) WakeThread();
+        if (Policy != FlushPolicy.Always && IsKeeping) WriteOrWake();
+        else WakeThread();
     }
 
     /// <summary>
@@ -299,6 +299,12 @@ public sealed partial class JournalEngine : IDisposable
     }
 
     private bool IsKeeping => State is JournalState.Running or JournalState.Rebuilding;
+
+    /// <summary>Writes without a flush on the calling thread. If that is not possible now, the journal thread does it.</summary>
+    private void WriteOrWake()
+    {
+        if (MayWriteDuringFlush() && !TryWriteHere(flush: false)) WakeThread();
+    }
 
     /// <summary>
     /// Writes on the calling thread unless another thread is writing. Returns false if units remain for the journal

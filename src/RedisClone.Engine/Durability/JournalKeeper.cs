@@ -86,13 +86,26 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// The LSN up to which output may leave. With <c>always</c>, output waits until the effects that it saw are durable; otherwise
     /// until they are written, unless a flush postpones the writes.
     /// </summary>
-    public long OpenUpTo => OpenUpToOf(_engine);
+    public long OpenUpTo
+    {
+        get
+        {
+            JournalState state = _engine.State;
+            if (state == JournalState.Off) return long.MaxValue;
+            if (_engine.Policy == FlushPolicy.Always) return _engine.DurableLsn;
+            if (_engine.LostAfter is not long.MaxValue and long written) return written;
+            return state == JournalState.Rebuilding || _engine.PostponesWrites ? long.MaxValue : _engine.WrittenLsn;
+        }
+    }
+
+    /// <summary>A journal that failed releases nothing more: what it has not made durable, or not written, may never be.</summary>
+    public bool IsFinal => _engine.State == JournalState.Failed || HasLost;
 
     /// <summary>
     /// Whether the journal has failed under a policy other than <c>always</c>, and memory has effects that are in no file. Reads may
     /// show them; the replies to their own commands must not leave (<see cref="IsLost"/>).
     /// </summary>
-    public bool HasLost => HasLostOf(_engine);
+    public bool HasLost => _engine.LostAfter != long.MaxValue && _engine.Policy != FlushPolicy.Always;
 
     public bool IsLost(long lsn) => _engine.IsLost(lsn);
 
@@ -322,7 +335,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         {
             foreach (LoopRounds known in _loops)
                 if (known.Loop == loop) return known;
-            var rounds = new LoopRounds(Math.Min(_loops.Length, _maxLoops - 1), loop, _engine);
+            var rounds = new LoopRounds(Math.Min(_loops.Length, _maxLoops - 1), loop, this);
             Volatile.Write(ref _loops, [.. _loops, rounds]);
             loop.OutputGate ??= rounds;
             return rounds;
@@ -403,23 +416,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         }
     }
 
-    /// <inheritdoc cref="HasLost"/>
-    public static bool HasLostOf(JournalEngine engine) => engine.LostAfter != long.MaxValue && engine.Policy != FlushPolicy.Always;
-
-    /// <inheritdoc cref="OpenUpTo"/>
-    public static long OpenUpToOf(JournalEngine engine)
-    {
-        JournalState state = engine.State;
-        if (state == JournalState.Off) return long.MaxValue;
-        if (engine.Policy == FlushPolicy.Always) return engine.DurableLsn;
-        if (engine.LostAfter is not long.MaxValue and long written) return written;
-        return state == JournalState.Rebuilding || engine.PostponesWrites ? long.MaxValue : engine.WrittenLsn;
-    }
-
     /// <summary>
     /// The LSN up to which waiting connections are resumed. A journal that failed resumes all of them, and they are closed.
     /// </summary>
-    private long ReleasedLsn => _engine.State == JournalState.Failed || HasLost ? long.MaxValue : OpenUpTo;
+    private long ReleasedLsn => IsFinal ? long.MaxValue : OpenUpTo;
 
     private void TellGates()
     {

@@ -1,4 +1,3 @@
-using RedisClone.Journal;
 using RedisClone.Scheduling;
 
 namespace RedisClone.Engine.Durability;
@@ -8,7 +7,7 @@ namespace RedisClone.Engine.Durability;
 /// connections until the effects that the output saw are durable or, without <c>appendfsync always</c>, written. The end of a
 /// round closes the group; the replies that it made safe leave in the same round.
 /// </summary>
-internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engine) : IOutputGate
+internal sealed class LoopRounds(int index, IEventLoop loop, JournalKeeper keeper) : IOutputGate
 {
     private static readonly Action<object?> EndRound = static state => ((LoopRounds)state!).End();
 
@@ -19,17 +18,16 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
 
     public IEventLoop Loop => loop;
 
-    /// <summary>A journal that failed releases nothing more: what it has not made durable, or not written, may never be.</summary>
-    public bool IsFinal => engine.State == JournalState.Failed || JournalKeeper.HasLostOf(engine);
+    public bool IsFinal => keeper.IsFinal;
 
-    public long Open => JournalKeeper.OpenUpToOf(engine);
+    public long Open => keeper.OpenUpTo;
 
     /// <summary>Called before a connection executes commands. It has an effect only on the loop's thread.</summary>
     public void Enter()
     {
         if (_inRound || !loop.IsOnLoop) return;
         _inRound = true;
-        engine.RoundStarting(index);
+        keeper.Engine.RoundStarting(index);
         loop.AtEndOfRound(EndRound, this);
     }
 
@@ -56,6 +54,6 @@ internal sealed class LoopRounds(int index, IEventLoop loop, JournalEngine engin
     private void End()
     {
         _inRound = false;
-        engine.RoundEnding(index);
+        keeper.Engine.RoundEnding(index);
     }
 }

@@ -9,6 +9,9 @@ internal struct RetryTime(long firstDelay, long longestDelay)
     private long _delay;
     private long _time;
 
+    /// <summary>The delay after the last failure in milliseconds; 0 if there was none.</summary>
+    public readonly long Delay => _delay;
+
     public readonly bool HasCome(long now) => now >= _time;
 
     public void Failed(long now, bool isRequested)

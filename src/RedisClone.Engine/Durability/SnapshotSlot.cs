@@ -97,8 +97,8 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
         }
         catch (Exception e)
         {
-            _server.Failures.WorkFailed("A snapshot could not begin", e);
             Release();
+            _server.Failures.WorkFailed("A snapshot could not begin", e);
         }
     }
 

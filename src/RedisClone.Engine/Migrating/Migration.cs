@@ -60,8 +60,15 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     /// <summary>Transfers the keys and then makes the command of a waiting client run again.</summary>
     public void Start(Waiter waiter) => _ = Task.Run(async () =>
     {
-        await RunAsync(CancellationToken.None).ConfigureAwait(false);
-        waiter.Wake(WakeReason.Again);
+        try
+        {
+            await RunAsync(CancellationToken.None).ConfigureAwait(false);
+        }
+        finally
+        {
+            // Nothing else wakes the client.
+            waiter.Wake(WakeReason.Again);
+        }
     });
 
     /// <summary>Transfers the keys that are not confirmed. The task does not fail.</summary>
@@ -84,8 +91,8 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
             }
             catch (Exception e)
             {
-                links.Failed(e);
                 Error = ConnectFailed;
+                links.Failed(e);
                 return;
             }
             try
@@ -111,7 +118,6 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
             }
             catch (Exception bug)
             {
-                // The client waits for the end of this task.
                 link?.Dispose();
                 Error = RequestLost;
                 links.Failed(bug);

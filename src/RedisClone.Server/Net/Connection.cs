@@ -297,7 +297,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         NoteOutput();
         journal.AppendedElsewhere();
         bool lost = false;
-        while (!(lost = journal.Failure.Length > 0 || journal.HasLost) && Session.SeenLsn > journal.OpenUpTo)
+        while (!(lost = journal.IsFinal) && Session.SeenLsn > journal.OpenUpTo)
         {
             journal.Hold(Session.SeenLsn, this);
             await _resumed.Wait();

@@ -109,7 +109,7 @@ public sealed class MigrateTests
         two.AssertWell();
     }
 
-    /// <summary>A value that is sent in parts arrives whole, and counts as memory of the client that waits.</summary>
+    /// <summary>A value that is sent in parts arrives whole.</summary>
     [Fact]
     public void ALongValueMovesInParts()
     {

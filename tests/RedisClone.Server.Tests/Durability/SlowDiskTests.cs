@@ -17,13 +17,8 @@ public sealed class SlowDiskTests : IDisposable
     public async Task TheBacklogIsBoundedAndReadersDoNotWait()
     {
         var disk = new WatchedDisk { FlushTime = TimeSpan.FromMilliseconds(500) };
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
-        {
-            config.Dir = _folder;
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Everysec;
-            config.AutoAofRewritePercentage = 0;
-        }, disk);
+        await using RunningServer server = await StartAsync(
+            disk, TransportKind.Auto, AppendFsync.Everysec, static config => config.AutoAofRewritePercentage = 0);
         string value = new('x', Size);
         Task[] writers = [.. Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
         {
@@ -49,12 +44,7 @@ public sealed class SlowDiskTests : IDisposable
     public async Task RepliesWaitForTheDiskUntilTheyNeedNotAnyMore(TransportKind transport)
     {
         var disk = new WatchedDisk();
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), transport, config =>
-        {
-            config.Dir = _folder;
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Always;
-        }, disk);
+        await using RunningServer server = await StartAsync(disk, transport, AppendFsync.Always);
         using TestClient client = server.Connect();
         using TestClient other = server.Connect();
         long before = server.Core.Journal!.Engine.Lsn;
@@ -77,13 +67,8 @@ public sealed class SlowDiskTests : IDisposable
     public async Task OnlyMessagesAboutUnwrittenEffectsWait()
     {
         var disk = new WatchedDisk();
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Sockets, config =>
-        {
-            config.Dir = _folder;
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.No;
-            config.NotifyKeyspaceEvents = NotifyFlags.All | NotifyFlags.Keyevent;
-        }, disk);
+        await using RunningServer server = await StartAsync(
+            disk, TransportKind.Sockets, AppendFsync.No, static config => config.NotifyKeyspaceEvents = NotifyFlags.All | NotifyFlags.Keyevent);
         using TestClient listener = server.Connect();
         using TestClient watcher = server.Connect();
         using TestClient publisher = server.Connect();
@@ -114,12 +99,7 @@ public sealed class SlowDiskTests : IDisposable
     public async Task AConnectionExecutesWhileItsOutputIsHeld()
     {
         var disk = new WatchedDisk();
-        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
-        {
-            config.Dir = _folder;
-            config.AppendOnly = true;
-            config.AppendFsync = AppendFsync.Always;
-        }, disk);
+        await using RunningServer server = await StartAsync(disk, TransportKind.Auto, AppendFsync.Always);
         using TestClient client = server.Connect();
         long start = server.Core.Journal!.DurableLsn;
         disk.FlushTime = TimeSpan.FromSeconds(2);
@@ -136,6 +116,15 @@ public sealed class SlowDiskTests : IDisposable
         Assert.True(server.Core.Journal.DurableLsn > start);
         disk.FlushTime = TimeSpan.Zero;
     }
+
+    private Task<RunningServer> StartAsync(WatchedDisk disk, TransportKind transport, AppendFsync policy, Action<ServerConfig>? configure = null) =>
+        RunningServer.StartAsync(new ServerConfig(), transport, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = policy;
+            configure?.Invoke(config);
+        }, disk);
 
     /// <summary>The event loop writes a single unit itself, and serves no other connection meanwhile.</summary>
     private static void SendTwo(TestClient client, params string[] words)

@@ -25,7 +25,7 @@ internal enum LinkState
 internal sealed class Follower(ServerCore server, IPrimaryConnector connector, ReplicaOf primary) : IStreamOwner
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(1);
-    private static readonly TimeSpan LongestPause = TimeSpan.FromSeconds(30);
+    private const long LongestPause = 30_000;
 
     private readonly CancellationTokenSource _end = new();
     private PrimaryChannel? _channel;
@@ -136,7 +136,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     private async Task RunAsync()
     {
-        TimeSpan pause = Pause;
+        var copies = new RetryTime((long)Pause.TotalMilliseconds, LongestPause);
         while (!_end.IsCancellationRequested)
         {
             bool isLost = false, forgets = false, isUnloadable = false;
@@ -167,10 +167,12 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             _state = LinkState.Connect;
             Volatile.Write(ref _channel, null);
             while (forgets && !TryForget()) Thread.Sleep(Pause);
+            // Each copy is work for the primary and for the network.
+            if (isUnloadable) copies.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
+            else copies.Succeeded();
+            TimeSpan pause = isUnloadable ? TimeSpan.FromMilliseconds(copies.Delay) : Pause;
             // A primary that has just become one closes its connections and expects them again.
             if (!isLost) await Task.Delay(pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-            // Each copy is work for the primary and for the network.
-            pause = isUnloadable ? TimeSpan.FromTicks(Math.Min(pause.Ticks * 2, LongestPause.Ticks)) : Pause;
         }
     }
 
