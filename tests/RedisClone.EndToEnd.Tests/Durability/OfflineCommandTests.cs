@@ -67,7 +67,7 @@ public sealed class OfflineCommandTests : IDisposable
     {
         Fill();
         using ServerProcess server = ServerProcess.Ours([.. Place, "--appendfilename", "another.aof"]);
-        Assert.Contains($"{Path.Combine(_folder, "appendonlydir", "appendonly.aof")}: was appenddirname", server.Output, StringComparison.Ordinal);
+        server.AssertLogs($"{Path.Combine(_folder, "appendonlydir", "appendonly.aof")}: was appenddirname");
         using RespClient client = server.Connect();
         client.Expect(":0", "DBSIZE");
     }

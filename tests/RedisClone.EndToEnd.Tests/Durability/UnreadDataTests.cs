@@ -16,7 +16,7 @@ public sealed class UnreadDataTests : IDisposable
         using ServerProcess server = ServerProcess.Ours("--dir", _folder, "--appendonly", "yes");
         using RespClient client = server.Connect();
         client.Expect(":0", "DBSIZE");
-        Assert.Contains("dump.rdb is not loaded, because appendonly is on", server.Output, StringComparison.Ordinal);
+        server.AssertLogs("dump.rdb is not loaded, because appendonly is on");
     }
 
     [Fact]
@@ -25,7 +25,7 @@ public sealed class UnreadDataTests : IDisposable
         using (ServerProcess first = ServerProcess.Ours("--dir", _folder, "--appendonly", "yes"))
         using (RespClient client = first.Connect()) client.Expect("+OK", "SET", "k", "v");
         using ServerProcess server = ServerProcess.Ours("--dir", _folder);
-        Assert.Contains("appendonlydir is not loaded, because appendonly is off", server.Output, StringComparison.Ordinal);
+        server.AssertLogs("appendonlydir is not loaded, because appendonly is off");
     }
 
     /// <summary>A node serves database 0 only, so the other keys would be lost to clients.</summary>

@@ -82,7 +82,7 @@ public sealed class ReplicaDiskTests
         client.Expect("+OK", "SET", "old", "data");
         client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
         FollowingTests.Until(() => primary.Asked >= 2, "the replica does not try again", replica);
-        Assert.Contains("the old data stays", replica.Output, StringComparison.Ordinal);
+        replica.AssertLogs("the old data stays");
         client.Expect("$\"data\"", "GET", "old");
         client.Expect(":1", "DBSIZE");
         replica.AssertWell();

@@ -106,7 +106,7 @@ public sealed class ReplicaRoleTests
         client.Expect("+OK", "SET", "old", "data");
         client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
         FollowingTests.Until(() => primary.Asked >= 2, "the replica does not try again", replica);
-        Assert.Contains(reason, replica.Output, StringComparison.Ordinal);
+        replica.AssertLogs(reason);
         client.Expect("$\"data\"", "GET", "old");
         client.Expect(ReadOnly, "SET", "k", "v");
         replica.AssertWell();

@@ -146,8 +146,8 @@ public sealed class RestartTests : IDisposable
             client.Expect("+OK", "CONFIG", "SET", "shutdown-timeout", "1");
             client.Send("SHUTDOWN");
             FollowingTests.Until(() => primary.HasExited, "the server does not end", primary);
-            Assert.Contains("0 of 1 replicas are in sync when shutting down.", primary.Output, StringComparison.Ordinal);
-            Assert.Contains("Lagging replica", primary.Output, StringComparison.Ordinal);
+            primary.AssertLogs("0 of 1 replicas are in sync when shutting down.");
+            primary.AssertLogs("Lagging replica");
         }
         finally
         {

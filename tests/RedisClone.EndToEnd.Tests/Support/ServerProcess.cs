@@ -127,6 +127,19 @@ internal sealed class ServerProcess : IDisposable
         Assert.False(Output.Contains("Exception", StringComparison.Ordinal), $"the log has an exception:\n{Output}");
     }
 
+    /// <summary>
+    /// Fails if the log does not come to contain a text. The server writes its log on a thread of its own, so that a client may see an event
+    /// before its line can be read.
+    /// </summary>
+    public void AssertLogs(string text)
+    {
+        for (int looks = 0; !Output.Contains(text, StringComparison.Ordinal); looks++)
+        {
+            if (looks == 300) Assert.Fail($"the log has no \"{text}\":\n{Output}");
+            Thread.Sleep(100);
+        }
+    }
+
     /// <summary>Kills the process like a crash.</summary>
     public void Kill()
     {
