@@ -9,7 +9,7 @@ internal sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Par
 internal sealed partial class ConfigTable(ServerConfig config)
 {
     private readonly Lock _gate = new();
-    private readonly Dictionary<Parameter, Func<string?>> _applies = [];
+    private readonly Dictionary<Parameter, List<Func<string?>>> _applies = [];
 
     public static IReadOnlyList<ParameterGroup> Groups { get; } =
     [
@@ -54,7 +54,10 @@ internal sealed partial class ConfigTable(ServerConfig config)
     {
         Parameter parameter = Find(name) ?? throw new ArgumentException($"no parameter '{name}'", nameof(name));
         lock (_gate)
-            _applies.Add(parameter, apply);
+        {
+            if (_applies.TryGetValue(parameter, out List<Func<string?>>? others)) others.Add(apply);
+            else _applies.Add(parameter, [apply]);
+        }
     }
 
     /// <summary>
@@ -101,8 +104,9 @@ internal sealed partial class ConfigTable(ServerConfig config)
                     return Failure(name.ToLowerInvariant(), error);
                 }
                 bool isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
-                if (isChange && _applies.TryGetValue(parameter, out Func<string?>? apply) && !applies.Exists(known => known.Apply == apply))
-                    applies.Add((apply, name.ToLowerInvariant()));
+                if (!isChange || !_applies.TryGetValue(parameter, out List<Func<string?>>? all)) continue;
+                foreach (Func<string?> apply in all)
+                    if (!applies.Exists(known => known.Apply == apply)) applies.Add((apply, name.ToLowerInvariant()));
             }
 
             foreach ((Func<string?> apply, string name) in applies)

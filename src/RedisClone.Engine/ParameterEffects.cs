@@ -22,6 +22,10 @@ internal static class ParameterEffects
         "cluster-announce-human-nodename", "cluster-replica-no-failover",
     ];
 
+    /// <summary>What the connections of MIGRATE are encrypted with. A kept connection must not outlive a change of them.</summary>
+    private static readonly string[] OfMigrations =
+        ["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-protocols"];
+
     public static void Attach(ServerCore server)
     {
         ServerConfig config = server.Config;
@@ -51,7 +55,13 @@ internal static class ParameterEffects
         server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");
         On(server, "repl-backlog-size", () => server.Replicas.Stream.BacklogSize = config.ReplBacklogSize);
         foreach (string name in Announced) On(server, name, () => server.Cluster?.Announce());
-        server.Parameters.OnChanged("tls-cluster", () => server.Cluster is null ? null : "a running node of a cluster cannot change it");
+        server.Parameters.OnChanged("tls-cluster", () =>
+        {
+            if (server.Cluster is not null) return "a running node of a cluster cannot change it";
+            server.MigrationLinks.Close();
+            return null;
+        });
+        foreach (string name in OfMigrations) On(server, name, server.MigrationLinks.Close);
         On(server, "cluster-require-full-coverage", () => server.Cluster?.Reconsider());
         On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
     }

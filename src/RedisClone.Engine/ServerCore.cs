@@ -67,13 +67,13 @@ internal sealed class ServerCore : IDataServices, IClientServices
         ShardLoads = new ShardLoads(Shards);
         ClientMemory = new ClientMemory(this);
         Shutdown = new Shutdown(this);
+        MigrationLinks = new MigrationLinks(this);
         ParameterEffects.Attach(this);
         Scripts = new ScriptEngine(this);
         var slot = new SnapshotSlot(this);
         Snapshots = new Snapshots(this, slot);
         Rewrites = new JournalRewrites(this, slot);
         Backups = new Backups(this, slot);
-        MigrationLinks = new MigrationLinks(this);
         Replicas = new Replicas(this, slot);
         Replicas.Stream.BacklogSize = config.ReplBacklogSize;
         Shutdown.Save = Snapshots.SaveAtShutdown;

@@ -13,6 +13,7 @@ internal sealed class MigrationLinks(ServerCore server)
     private readonly List<MigrationLink> _idle = [];
     private readonly List<Migration> _running = [];
     private int _runningCount;
+    private int _closes;                // how often all connections were closed
 
     public int Count
     {
@@ -89,7 +90,18 @@ internal sealed class MigrationLinks(ServerCore server)
     {
         if (server.Role.Connector is not { } connector) throw new IOException("this server has no network");
         bool encrypts = server.Config.TlsCluster;
-        return new MigrationLink(target.Address, await connector.ConnectAsync(target.Host, target.PortNumber, encrypts, end).ConfigureAwait(false));
+        int closes = Volatile.Read(ref _closes);
+        try
+        {
+            IPrimaryConnection connection = await connector.ConnectAsync(target.Host, target.PortNumber, encrypts, end).ConfigureAwait(false);
+            return new MigrationLink(target.Address, connection) { Closes = closes };
+        }
+        catch (IOException failure) when (encrypts)
+        {
+            // The error that the client gets is that of Redis, which does not say what is wrong with a file or a certificate.
+            server.Log.LogWarning("MIGRATE cannot connect to {Address} with TLS: {Reason}", target.Address, failure.Message);
+            throw;
+        }
     }
 
     /// <summary>Whether a connection that was answered ends at this server: it is then also the connection of a client.</summary>
@@ -108,23 +120,25 @@ internal sealed class MigrationLinks(ServerCore server)
     /// </summary>
     public void Return(MigrationLink link)
     {
-        if (link.Channel.Count > 0)
-        {
-            link.Dispose();
-            return;
-        }
-        MigrationLink? oldest = null;
+        MigrationLink? surplus = null;
         link.UsedAt = ServerCore.UnixMilliseconds();
         lock (_gate)
         {
-            if (_idle.Count == MostLinks)
+            if (link.Channel.Count > 0 || link.Closes != _closes)
             {
-                oldest = _idle[0];
-                _idle.RemoveAt(0);
+                surplus = link;
             }
-            _idle.Add(link);
+            else
+            {
+                if (_idle.Count == MostLinks)
+                {
+                    surplus = _idle[0];
+                    _idle.RemoveAt(0);
+                }
+                _idle.Add(link);
+            }
         }
-        oldest?.Dispose();
+        surplus?.Dispose();
     }
 
     /// <summary>Closes the connections that have not been used for some seconds; called in every round of background work.</summary>
@@ -138,10 +152,12 @@ internal sealed class MigrationLinks(ServerCore server)
         }
     }
 
+    /// <summary>Closes all kept connections, and those in use when they are returned.</summary>
     public void Close()
     {
         lock (_gate)
         {
+            Volatile.Write(ref _closes, _closes + 1);
             foreach (MigrationLink link in _idle) link.Dispose();
             _idle.Clear();
         }
@@ -167,6 +183,9 @@ internal sealed class MigrationLink(string address, IPrimaryConnection connectio
     public long Database { get; set; } = -1;
 
     public long UsedAt { get; set; }
+
+    /// <summary>How often all connections had been closed when this one was opened.</summary>
+    public int Closes { get; init; }
 
     public void Dispose() => Channel.Dispose();
 }

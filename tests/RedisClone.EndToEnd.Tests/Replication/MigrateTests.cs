@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using System.Security.Cryptography;
 using RedisClone.EndToEnd.Tests.Support;
 using RedisClone.EndToEnd.Tests.Tls;
 
@@ -192,6 +193,43 @@ public sealed class MigrateTests
         server.AssertWell();
     }
 
+    /// <summary>Values that wait for a stalled target count as memory of their clients, and together take a part of the heap at most.</summary>
+    [Fact]
+    public async Task WaitingValuesAreCountedAndLimited()
+    {
+        using var stalled = new TcpListener(IPAddress.Loopback, 0);
+        stalled.Start();
+        string port = ((IPEndPoint)stalled.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        // An eighth of the heap may wait: 32 MB.
+        using ServerProcess server = ServerProcess.OursWith(("DOTNET_GCHeapHardLimit", "0x10000000"));
+        using RespClient one = server.Connect(), two = server.Connect(), three = server.Connect(), other = server.Connect();
+        // A value that does not compress.
+        string value = Convert.ToBase64String(RandomNumberGenerator.GetBytes(13_500_000));
+        foreach (string key in new[] { "a", "b", "c" }) other.Expect("+OK", "SET", key, value);
+        var targets = new List<TcpClient>();
+        foreach ((RespClient client, string key) in new[] { (one, "a"), (two, "b") })
+        {
+            client.Send("MIGRATE", "127.0.0.1", port, key, "0", "60000");
+            TcpClient target = await stalled.AcceptTcpClientAsync();
+            targets.Add(target);
+            // The server has asked for database 0. The target answers, and reads nothing more.
+            await target.Client.ReceiveAsync(new byte[23]);
+            await target.Client.SendAsync("+OK\r\n"u8.ToArray());
+        }
+        FollowingTests.Until(() => Clients() >= 36_000_000, "the values do not count", server);
+        three.Expect("-ERR the values of other MIGRATE commands, which wait for their targets, take too much memory",
+            "MIGRATE", "127.0.0.1", port, "c", "0", "60000");
+        stalled.Stop();
+        foreach (TcpClient target in targets) target.Dispose();
+        Assert.StartsWith("-IOERR", one.Read().ToString(), StringComparison.Ordinal);
+        Assert.StartsWith("-IOERR", two.Read().ToString(), StringComparison.Ordinal);
+        FollowingTests.Until(() => Clients() < 1_000_000, "the values count still", server);
+        other.Expect(":3", "EXISTS", "a", "b", "c");
+
+        long Clients() => long.Parse(
+            other.Call("INFO", "memory").Text!.Split("mem_clients_normal:")[1].Split("\r\n")[0], CultureInfo.InvariantCulture);
+    }
+
     /// <summary>
     /// A key moves although its client goes away or is killed, or the server is told to end meanwhile. It never stays on both servers.
     /// </summary>
@@ -276,6 +314,28 @@ public sealed class MigrateTests
         client.Expect("+OK", "SET", "a", "3");
         Assert.StartsWith("-IOERR", client.Call("MIGRATE", "127.0.0.1", $"{two.Port}", "a", "0", "1000").ToString(), StringComparison.Ordinal);
         client.Expect(":1", "EXISTS", "a");
+    }
+
+    /// <summary>
+    /// A kept connection ends when another authority is trusted. The log names what is wrong with the certificate or the files.
+    /// </summary>
+    [Fact]
+    public void AnotherAuthorityEndsKeptConnections()
+    {
+        using TestAuthority authority = new(), other = new();
+        (string certificate, string key) = authority.Issue("server");
+        string[] encrypted = ["--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
+        string port = $"{Ports.Free()}";
+        using ServerProcess one = ServerProcess.Ours([.. OfTests, .. encrypted]), two = ServerProcess.Ours([.. OfTests, .. encrypted, "--tls-port", port]);
+        using RespClient client = one.Connect(), target = two.Connect();
+        client.Expect("+OK", "MSET", "a", "1", "b", "2");
+        client.Expect("+OK", "MIGRATE", "127.0.0.1", port, "a", "0", "5000");
+        client.Expect("+OK", "CONFIG", "SET", "tls-ca-cert-file", other.File);
+        Assert.StartsWith("-IOERR", client.Call("MIGRATE", "127.0.0.1", port, "b", "0", "5000").ToString(), StringComparison.Ordinal);
+        one.AssertLogs($"MIGRATE cannot connect to 127.0.0.1:{port} with TLS: ");
+        client.Expect("+OK", "CONFIG", "SET", "tls-ca-cert-file", authority.File);
+        client.Expect("+OK", "MIGRATE", "127.0.0.1", port, "b", "0", "5000");
+        target.Expect(":2", "EXISTS", "a", "b");
     }
 
     /// <summary>A connection on which the target has sent more than the replies is not used again.</summary>
