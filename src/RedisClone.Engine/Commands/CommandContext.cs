@@ -233,14 +233,14 @@ internal ref partial struct CommandContext
     public readonly Keyspace KeyspaceOf(ulong hash, int database)
     {
         ShardStore store = _server.Shards.Of(hash).Store;
-        store.Now = Now;
+        store.Now = FieldTime;
         return store.Database(database);
     }
 
     /// <summary>The client's database in a held shard, for commands that scan all shards.</summary>
     public readonly Keyspace KeyspaceOf(Shard shard)
     {
-        shard.Store.Now = Now;
+        shard.Store.Now = FieldTime;
         return shard.Store.Database(Session.Database);
     }
 
@@ -321,7 +321,15 @@ internal ref partial struct CommandContext
     /// Whether a time has come at which a key or a field expires. While data is loading, and for the stream of a primary, none
     /// has.
     /// </summary>
-    public readonly bool IsOver(long expiry) => expiry <= Now && _server.ExpiryEnabled && !Session.IsPrimary;
+    public readonly bool IsOver(long expiry) => expiry <= Now && Expires;
+
+    /// <summary>
+    /// The time at which the fields of hashes are looked at. A field that has expired here may be one whose expiry the journal or the
+    /// primary changes later: whether a field has expired, only its removal in the stream says.
+    /// </summary>
+    private readonly long FieldTime => Expires ? Now : long.MinValue;
+
+    private readonly bool Expires => _server.ExpiryEnabled && !Session.IsPrimary;
 
     /// <summary>Whether commands remove expired fields that they find. On a replica, only its primary removes them.</summary>
     public readonly bool RemovesExpired => _server.ExpiryEnabled && !_server.Role.IsReplica;

@@ -47,6 +47,41 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         }
     }
 
+    /// <summary>
+    /// A field whose expiry was changed in time is there after a replay that happens when the first expiry has passed, and so is what the
+    /// same command has written besides.
+    /// </summary>
+    [Fact]
+    public async Task AReplayKeepsFieldsWhoseExpiryWasChanged()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.No;
+        }, RealDisk.Instance);
+        using TestClient client = server.Connect();
+        string[] changes =
+        [
+            "HPERSIST h0 FIELDS 1 c", "HPEXPIRE h1 1000000 FIELDS 1 c", "HGETEX h2 PERSIST FIELDS 1 c", "HGETEX h3 EX 1000 FIELDS 1 c",
+            "HSETEX h4 FXX EX 1000 FIELDS 2 c 5 x 9", "HSETEX h5 FXX KEEPTTL FIELDS 2 c 5 x 9", "HSET h6 c 3",
+            $"HSET large {new string('v', 200)} 1 c 1;HPEXPIRE large 400 FIELDS 1 c;HPERSIST large FIELDS 1 c",
+        ];
+        for (int i = 0; i < changes.Length; i++)
+        {
+            client.Run($"HSET h{i} c 1 x 1");
+            client.Run($"HPEXPIRE h{i} 400 FIELDS 1 c");
+            foreach (string command in changes[i].Split(';')) client.Run(command);
+        }
+        // When the first expiry has passed, h5 and the last hash lose the field.
+        await client.UntilAsync("HMGET h5 c x", static reply => reply.StartsWith("[nil", StringComparison.Ordinal));
+        await client.UntilAsync("HMGET h7 c x", static reply => reply.StartsWith("[nil", StringComparison.Ordinal));
+        string digest = client.Run("DEBUG DIGEST"), written = client.Run("HGET h5 x");
+        Assert.Equal("OK", client.Run("DEBUG LOADAOF"));
+        Assert.Equal(digest, client.Run("DEBUG DIGEST"));
+        Assert.Equal(written, client.Run("HGET h5 x"));
+    }
+
     private static async Task RewriteAsync(TestClient client)
     {
         client.Run("BGREWRITEAOF");

@@ -1,17 +1,9 @@
-using RedisClone.Configuration;
-using RedisClone.Server.Tests.Commands;
-
 namespace RedisClone.Server.Tests.Replication;
 
 /// <summary>A replica applies what a primary has reason to send: it does not let its primary manage the server.</summary>
 public sealed class LyingPrimaryTests : IDisposable
 {
-    private const string History = "0123456789012345678901234567890123456789";
-
-    private readonly string _directory = Directory.CreateTempSubdirectory().FullName;
-    private readonly CommandHost _host;
-
-    public LyingPrimaryTests() => _host = new CommandHost(config => config.Dir = _directory);
+    private readonly FollowingHost _replica = new();
 
     [Theory]
     [InlineData("SHUTDOWN NOSAVE")]
@@ -28,12 +20,12 @@ public sealed class LyingPrimaryTests : IDisposable
     [InlineData("RESET")]
     public void WhatManagesTheServerIsNotApplied(string command)
     {
-        ScriptedPeer peer = Follow("SET first 1", command, "SET second 1");
+        ScriptedPeer peer = _replica.Follow("SET first 1", command, "SET second 1");
         // The replica begins again, with a copy of all data.
-        Until(() => peer.Requests >= 2 && Has("first"));
-        Assert.False(Has("second"));
-        Assert.True(_host.Core.Role.IsReplica);
-        Assert.NotEqual(1, _host.Core.Config.MaxMemoryBytes);
+        FollowingHost.Until(() => peer.Requests >= 2 && _replica.Has("first"));
+        Assert.False(_replica.Has("second"));
+        Assert.True(_replica.Host.Core.Role.IsReplica);
+        Assert.NotEqual(1, _replica.Host.Core.Config.MaxMemoryBytes);
     }
 
     [Theory]
@@ -52,28 +44,10 @@ public sealed class LyingPrimaryTests : IDisposable
     [InlineData("MULTI;SELECT 1;SET a 1;SELECT 0;EXEC")]
     public void WhatAPrimarySendsIsApplied(string commands)
     {
-        ScriptedPeer peer = Follow(["SET first 1", .. commands.Split(';'), "SET second 1"]);
-        Until(() => Has("second"));
+        ScriptedPeer peer = _replica.Follow(["SET first 1", .. commands.Split(';'), "SET second 1"]);
+        FollowingHost.Until(() => _replica.Has("second"));
         Assert.Equal(1, peer.Requests);
     }
 
-    public void Dispose()
-    {
-        _host.Core.Role.Lead();
-        Directory.Delete(_directory, recursive: true);
-    }
-
-    private ScriptedPeer Follow(params string[] stream)
-    {
-        byte[] empty = [.. "REDIS0011"u8, 0xff, 0, 0, 0, 0, 0, 0, 0, 0];
-        byte[] offer = System.Text.Encoding.ASCII.GetBytes($"+FULLRESYNC {History} 0\r\n${empty.Length}\r\n");
-        var peer = new ScriptedPeer("PSYNC", [.. offer, .. empty, .. ScriptedPeer.Commands(stream)]);
-        _host.Core.Role.Connector = peer;
-        _host.Core.Role.Follow(new ReplicaOf("127.0.0.1", 1));
-        return peer;
-    }
-
-    private bool Has(string key) => _host.Run($"EXISTS {key}").Contains('1');
-
-    private static void Until(Func<bool> condition) => Assert.True(SpinWait.SpinUntil(condition, TimeSpan.FromSeconds(30)));
+    public void Dispose() => _replica.Dispose();
 }

@@ -85,8 +85,8 @@ internal static class HashCommands
         expired.Dispose();
     }
 
-    private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) =>
-        HashValue.NextExpiry(entry) is not 0 and var next && next < c.Now && c.RemovesExpired;
+    /// <summary>Whether the hash has expired fields that this command removes.</summary>
+    private static bool HasExpired(scoped ref CommandContext c, scoped in Entry entry) => c.RemovesExpired && HashValue.HidesFields(entry);
 
     /// <summary>
     /// Finds the field that an argument names. An expired field is removed, and so is the hash if it becomes empty.
@@ -279,7 +279,7 @@ internal static class HashCommands
         long count = entry.Exists ? HashValue.Count(entry) : 0;
         if (c.MoveToWorker(count)) return;
         // The count includes expired fields that are not removed yet, so the number of live fields is known only at the end.
-        bool exact = count == 0 || !HasExpired(ref c, entry);
+        bool exact = count == 0 || !HashValue.HidesFields(entry);
         DeferredReply reply = exact ? default : c.Reply.BeginDeferred();
         if (exact && names && values) c.Reply.MapHeader(count);
         else if (exact) c.Reply.ArrayHeader(count);
@@ -329,7 +329,20 @@ internal static class HashCommands
                 return;
             }
         }
-        if (!wanted.TryCount(ref c, HashValue.Count(entry), out long count)) return;
+        long alive = HashValue.Count(entry);
+        if (HashValue.HidesFields(entry))
+        {
+            // On a replica, expired fields stay until the primary removes them.
+            if (c.MoveToWorker(alive)) return;
+            alive = 0;
+            foreach (HashField _ in HashValue.Fields(entry)) alive++;
+            if (alive == 0)
+            {
+                wanted.ReplyNothing(ref c);
+                return;
+            }
+        }
+        if (!wanted.TryCount(ref c, alive, out long count)) return;
         if (wanted.Single)
         {
             HashValue.TryGetRandom(entry, out HashField one);

@@ -47,7 +47,7 @@ public ref struct HashFields
     {
         ShardStore store = entry.Keyspace.Store;
         long all = HashValue.Count(entry);
-        bool allAlive = PackedFields.IsAlive(HashValue.NextExpiry(entry), store.Now);
+        bool allAlive = !HashValue.HidesFields(entry);
         if (IsLarge(entry) && allAlive && TableWalk.PicksAreCheaper(count, all))
             return new(entry, TableWalk.Picks(LargeHash.Table(entry), count, store), Selection.All);
         HashFields fields = All(entry);

@@ -136,6 +136,9 @@ public static class HashValue
     /// <summary>The earliest time at which a field expires, 0 if none does.</summary>
     public static long NextExpiry(in Entry entry) => entry.Record.NextFieldExpiry;
 
+    /// <summary>Whether the hash has expired fields, which <see cref="Count"/> includes and all else hides.</summary>
+    public static bool HidesFields(in Entry entry) => !PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now);
+
     /// <summary>
     /// Removes up to <paramref name="limit"/> expired fields and passes their names to the visitor. Returns how many.
     /// </summary>
@@ -144,7 +147,7 @@ public static class HashValue
     {
         FaultPoint.Call();
         entry.Keyspace.CountChange();
-        if (PackedFields.IsAlive(NextExpiry(entry), entry.Keyspace.Store.Now)) return 0;
+        if (!HidesFields(entry)) return 0;
         return IsLarge(entry)
             ? LargeHash.RemoveExpired(entry, limit, ref removed)
             : PackedFields.RemoveExpired(entry, limit, ref removed);
