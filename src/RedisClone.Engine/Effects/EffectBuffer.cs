@@ -27,10 +27,10 @@ internal sealed class EffectBuffer
     private const int MostSelects = 96;             // two SELECTs, the most that one command adds
 
     // Room for MULTI is kept in front, so that a unit of several commands becomes a transaction without being moved.
-    private static readonly int Front = "*1\r\n$5\r\nMULTI\r\n"u8.Length;
+    private const int Front = 15;    // *1\r\n$5\r\nMULTI\r\n
 
     // Room for EXEC is always kept, so that a complete unit is ended without an allocation.
-    private static readonly int Tail = "*1\r\n$4\r\nEXEC\r\n"u8.Length;
+    private const int Tail = 14;     // *1\r\n$4\r\nEXEC\r\n
 
     private readonly byte[] _initial = new byte[InitialSize];
     private byte[] _bytes;
@@ -61,7 +61,7 @@ internal sealed class EffectBuffer
             if (Commands == 1) return Body;
             "*1\r\n$5\r\nMULTI\r\n"u8.CopyTo(_bytes);
             "*1\r\n$4\r\nEXEC\r\n"u8.CopyTo(_bytes.AsSpan(_length));
-            return _bytes.AsSpan(0, _length + "*1\r\n$4\r\nEXEC\r\n"u8.Length);
+            return _bytes.AsSpan(0, _length + Tail);
         }
     }
 

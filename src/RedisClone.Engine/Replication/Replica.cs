@@ -274,15 +274,13 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// </summary>
     public void Wake()
     {
-        // Race: this exchange and the one in WriteTo are full fences. Either this thread sees the 0 and schedules the
-        // connection, or the connection sees the bytes that this thread has written.
         if (State == ReplicaState.Follows && Interlocked.Exchange(ref _woken, 1) == 0) scheduler.Schedule(connection);
     }
 
     /// <summary>Writes the stream from the position that the replica has reached, up to the limit for one flush.</summary>
     public void WriteTo(ReplyWriter reply)
     {
-        Interlocked.Exchange(ref _woken, 0);
+        stream.BeginRead(ref _woken);
         if (State != ReplicaState.Follows || _hasGap) return;
         long most = _stream.Offset + Limits.UnflushedReplies;
         WriteUpTo(most, _stream, reply);

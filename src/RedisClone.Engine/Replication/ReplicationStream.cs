@@ -70,21 +70,24 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
 
     long IEffectSink.Append(EffectBuffer unit)
     {
+        bool wakes;
         lock (_gate)
         {
-            if (TryReserve(unit.Body.Length + MostAround))
+            ReadOnlySpan<byte> body = unit.Body;
+            if (TryReserve(body.Length + MostAround))
             {
                 if (unit.Commands > 1) Write("*1\r\n$5\r\nMULTI\r\n"u8);
                 Select(unit.Database);
-                Write(unit.Body);
+                Write(body);
                 if (unit.Commands > 1) Write("*1\r\n$4\r\nEXEC\r\n"u8);
             }
             else
             {
                 Skip(1);
             }
+            wakes = MustWake();
         }
-        WakeFollowers();
+        if (wakes) WakeFollowers();
         return 0;
     }
 
@@ -283,6 +286,26 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
         foreach (Replica follower in _followers)
             if (follower.SentOffset <= offset) return false;
         return true;
+    }
+
+    /// <summary>
+    /// Whether a follower does not know yet that the stream has grown, or must be looked at. The caller holds the gate and has appended.
+    /// </summary>
+    private bool MustWake()
+    {
+        if (_grew) return true;
+        foreach (Replica follower in _followers)
+            if (!follower.HasNews || follower.HasGap) return true;
+        return false;
+    }
+
+    /// <summary>
+    /// Notes that a follower is about to read. Race: this and <see cref="MustWake"/> run under the gate. Either the appending thread finds
+    /// that the follower must be woken, or the follower sees what was appended.
+    /// </summary>
+    public void BeginRead(ref int woken)
+    {
+        lock (_gate) Volatile.Write(ref woken, 0);
     }
 
     private void WakeFollowers()
