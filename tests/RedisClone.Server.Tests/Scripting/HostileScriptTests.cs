@@ -35,6 +35,8 @@ public sealed class HostileScriptTests
             ("return redis.call(unpack({}, 1, 7000))", "arguments must be strings or integers"),
             ("redis.call('eval', 'return 1', 0)", "This Redis command is not allowed from script"),
             ("return redis.call('multi')", "This Redis command is not allowed from script"),
+            ("return redis.call('himport', 'prepare', 'list', 'field')", "This Redis command is not allowed from script"),
+            ("return redis.call('himport', 'set', 'key', 'list', 'value')", "This Redis command is not allowed from script"),
             ("getmetatable('').__index = function() return 'stolen' end", "Attempt to modify a readonly table"),
         ];
         client.Run("SET k v");

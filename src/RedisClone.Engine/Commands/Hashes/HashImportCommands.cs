@@ -10,7 +10,8 @@ using static RedisClone.Engine.Commands.KeyFlags;
 namespace RedisClone.Engine.Commands.Hashes;
 
 /// <summary>
-/// HIMPORT: creates many hashes with the same fields. The client sends the field names once for each connection.
+/// HIMPORT: creates many hashes with the same fields. The client sends the field names once for each connection. A script has no
+/// connection: the session in which its commands run also runs those of other clients' scripts.
 /// </summary>
 internal static class HashImportCommands
 {
@@ -19,23 +20,23 @@ internal static class HashImportCommands
     public static readonly CommandRow[] Rows =
     [
         new("HIMPORT",
-            -2, Keys.None, CommandFlags.None, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
+            -2, Keys.None, NoScript, "hash", "8.10.0", null, "Commands that create many hashes with the same fields.")
         {
             Complexity = "Depends on subcommand.",
             Categories = ["hash"],
             Subcommands =
             [
                 new("PREPARE fieldset-name field [field ...]",
-                    -4, Keys.None, DenyOom | Grows, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
+                    -4, Keys.None, DenyOom | Grows | NoScript, "hash", "8.10.0", Prepare, "Names a list of field names, for this connection.")
                     { Complexity = "O(N*log(N)) where N is the number of fields.", Tips = s_tips },
                 new("SET key fieldset-name value [value ...]",
-                    -5, Keys.At(2, OW | Update), Write | DenyOom, "hash", "8.10.0", Set, "Creates a hash from a prepared list " +
+                    -5, Keys.At(2, OW | Update), Write | DenyOom | NoScript, "hash", "8.10.0", Set, "Creates a hash from a prepared list " +
                         "of fields and their values.")
                     { Complexity = "O(N) where N is the number of fields in the fieldset." },
                 new("DISCARD fieldset-name",
-                    3, Keys.None, CommandFlags.None, "hash", "8.10.0", Discard, "Discards a prepared list of fields.") { Tips = s_tips },
+                    3, Keys.None, NoScript, "hash", "8.10.0", Discard, "Discards a prepared list of fields.") { Tips = s_tips },
                 new("DISCARDALL",
-                    2, Keys.None, CommandFlags.None, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
+                    2, Keys.None, NoScript, "hash", "8.10.0", DiscardAll, "Discards all prepared lists of fields.")
                     { Complexity = "O(N) where N is the number of session-local fieldsets.", Tips = s_tips },
             ],
         },
