@@ -331,8 +331,11 @@ internal ref partial struct CommandContext
 
     private readonly bool Expires => _server.ExpiryEnabled && !Session.IsPrimary;
 
-    /// <summary>Whether commands remove expired fields that they find. On a replica, only its primary removes them.</summary>
-    public readonly bool RemovesExpired => _server.ExpiryEnabled && !_server.Role.IsReplica;
+    /// <summary>
+    /// Whether this command removes expired fields that it finds. As with keys, a command that only reads removes none on a replica, where
+    /// the primary does it, nor during a pause. A write on a replica removes them, so that its effects fit the fields that it has found.
+    /// </summary>
+    public readonly bool RemovesExpired => Expires && (Row.IsWrite || !_server.Pause.IsOn && !_server.Role.IsReplica);
 
     /// <summary>
     /// Removes an expired key that a walk has found. The removal is a unit of its own and not a part of the walk, unless the

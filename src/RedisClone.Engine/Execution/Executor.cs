@@ -64,8 +64,10 @@ internal sealed class Executor(ServerCore server)
                 return Outcome.Widened;
             }
             bool journalled = server.Effects.Wanted;
-            if (journalled && journal is { NeverDurable: { } lost } && (c.Flags & CommandFlags.ReadOnly) != 0 && IsAnyBehind(c.Held, journal.DurableLsn))
+            const CommandFlags reads = CommandFlags.ReadOnly | CommandFlags.RunsScript;
+            if (journalled && journal is { NeverDurable: { } lost } && (c.Flags & reads) != 0 && IsAnyBehind(c.Held, journal.DurableLsn))
             {
+                EndTransaction(ref c);
                 Reject(c.Session, c.Row, lost, c.Lane);
                 return Outcome.Done;
             }
@@ -264,7 +266,11 @@ internal sealed class Executor(ServerCore server)
             if (c.Blocked) return Outcome.Blocked;
             if (c.Failure is not null) c.Reply.Error(c.Failure);
             if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted)
-                lane.Effects.AddCommand(session.Database, server.Commands.EffectName(row, c.Args), c.Args);
+            {
+                // A replay of a command that replies with an error would stop. What it has changed is written instead.
+                if (c.Failure is not null && row.Keys.Length > 0) server.Failures.WriteImages(ref c, isUnchanged: false);
+                else lane.Effects.AddCommand(session.Database, server.Commands.EffectName(row, c.Args), c.Args);
+            }
         }
         catch (Exception failure)
         {

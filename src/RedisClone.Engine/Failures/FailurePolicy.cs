@@ -77,7 +77,8 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
         Log(ref c, failure);
     }
 
-    private void WriteImages(ref CommandContext c, bool isUnchanged)
+    /// <summary>Writes what the keys of a command are now as its effect.</summary>
+    public void WriteImages(ref CommandContext c, bool isUnchanged)
     {
         for (int attempt = 0; ; attempt++)
         {

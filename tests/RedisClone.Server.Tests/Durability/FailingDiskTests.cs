@@ -206,6 +206,13 @@ public sealed class FailingDiskTests : IDisposable
         Assert.Equal($"EXECABORT Transaction discarded because of: {misconf}", writer.Run("EXEC"));
         Assert.Equal("ERR EXEC without MULTI", writer.Run("EXEC"));
         Assert.Equal("[1]", reader.Run("EXEC"));
+        // A transaction and a script that read what never became durable are refused. The transaction ends.
+        Assert.Equal("OK", other.Run($"WATCH {lost}"));
+        Assert.Equal("OK", other.Run("MULTI"));
+        Assert.Equal("QUEUED", other.Run($"GET {lost}"));
+        Assert.StartsWith("MISCONF", other.Run("EXEC"), StringComparison.Ordinal);
+        Assert.Equal("text", other.Run("ECHO text"));
+        Assert.StartsWith("MISCONF", other.Call("EVAL", "return redis.call('get', KEYS[1])", "1", lost), StringComparison.Ordinal);
         Assert.Equal("OK", other.Run("MULTI"));
         Assert.Equal(misconf, other.Run("SET key 4"));
         Assert.Equal("QUEUED", other.Run("GET key"));

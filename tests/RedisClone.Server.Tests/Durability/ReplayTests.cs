@@ -82,6 +82,31 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         Assert.Equal(written, client.Run("HGET h5 x"));
     }
 
+    /// <summary>A command that has changed something before it found its key damaged is replayed as what the key is then.</summary>
+    [Fact]
+    public async Task AReplayTakesWhatAFailedCommandHasChanged()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+        {
+            config.Dir = _folder;
+            config.AppendOnly = true;
+            config.AppendFsync = AppendFsync.No;
+        }, RealDisk.Instance);
+        using TestClient client = server.Connect();
+        client.Call(["PFADD", "whole", .. Enumerable.Range(0, 40).Select(static i => $"e{i}")]);
+        client.Call("EVAL", "return redis.call('set', KEYS[2], string.sub(redis.call('get', KEYS[1]), 1, -3))", "2", "whole", "damaged");
+        int failures = 0;
+        for (int i = 0; i < 10; i++)
+        {
+            string reply = client.Call(["PFADD", "damaged", .. Enumerable.Range(20 * i, 20).Select(static n => $"z{n}")]);
+            if (reply.StartsWith("INVALIDOBJ", StringComparison.Ordinal)) failures++;
+        }
+        Assert.True(failures > 0);
+        string digest = client.Run("DEBUG DIGEST");
+        Assert.Equal("OK", client.Run("DEBUG LOADAOF"));
+        Assert.Equal(digest, client.Run("DEBUG DIGEST"));
+    }
+
     private static async Task RewriteAsync(TestClient client)
     {
         client.Run("BGREWRITEAOF");

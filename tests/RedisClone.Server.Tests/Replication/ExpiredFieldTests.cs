@@ -1,3 +1,5 @@
+using RedisClone.Server.Tests.Commands;
+
 namespace RedisClone.Server.Tests.Replication;
 
 /// <summary>
@@ -50,13 +52,55 @@ public sealed class ExpiredFieldTests : IDisposable
         Assert.Equal("{}", _replica.Host.Run("HGETALL h"));
     }
 
+    /// <summary>A write on a writable replica removes the expired field first. Its effects then fit what a replay finds.</summary>
+    [Theory]
+    [InlineData("HSETNX h gone 7", "HDEL h gone", "HSETNX h gone 7")]
+    [InlineData("HSETEX h FNX FIELDS 1 gone 7", "HDEL h gone", "HSETEX h FNX FIELDS 1 gone 7")]
+    [InlineData("HINCRBYFLOAT h gone 7", "HDEL h gone", "HSET h gone 7")]
+    [InlineData("HGETDEL h FIELDS 1 gone", "HDEL h gone")]
+    public void AWriteOnAReplicaRemovesAnExpiredField(string command, params string[] effects)
+    {
+        Follow(Hash("h"));
+        _replica.Host.Core.Config.ReplicaReadOnly = false;
+        Assert.Equal(effects, _replica.Host.EffectsOf(command).Where(static effect => effect is not ("MULTI" or "EXEC")));
+    }
+
+    [Theory]
+    [InlineData("HGETDEL h FIELDS 1 gone")]
+    [InlineData("HSETEX h PXAT 1 FIELDS 1 gone 5")]
+    public void AWriteOnAReplicaLeavesNoEmptyHash(string command)
+    {
+        Follow([.. Hash("h"), "HDEL h other"]);
+        _replica.Host.Core.Config.ReplicaReadOnly = false;
+        _replica.Host.Run(command);
+        Assert.False(_replica.Has("h"));
+    }
+
+    /// <summary>The data does not change while clients are paused.</summary>
+    [Fact]
+    public void AReadDuringAPauseRemovesNoField()
+    {
+        // A pause ends by the real clock.
+        var host = new CommandHost { Now = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() };
+        host.Run("HSET h gone 1 other 2");
+        host.Run("HPEXPIRE h 100 FIELDS 1 gone");
+        host.Now += 1000;
+        Assert.Equal("OK", host.Run("CLIENT PAUSE 100000 WRITE"));
+        foreach (string read in new[] { "HGET h gone", "HMGET h gone other", "HRANDFIELD h 5", "HGETALL h", "HEXISTS h gone" })
+            Assert.Empty(host.EffectsOf(read));
+        Assert.Equal("2", host.Run("HLEN h"));
+        Assert.Equal("[other 2]", host.Run("HGETALL h"));
+        Assert.Equal("OK", host.Run("CLIENT UNPAUSE"));
+        Assert.Equal(["HDEL h gone"], host.EffectsOf("HGET h gone"));
+    }
+
     public void Dispose() => _replica.Dispose();
 
     private static string[] Hash(string key) => [$"HSET {key} gone 1 other 2", $"HPEXPIREAT {key} 1000 FIELDS 1 gone"];
 
     private void Follow(string[] stream)
     {
-        _replica.Follow([.. stream, "SET done 1"]);
-        FollowingHost.Until(() => _replica.Has("done"));
+        _replica.Follow(stream);
+        _replica.AwaitStream();
     }
 }

@@ -9,6 +9,7 @@ internal sealed class FollowingHost : IDisposable
     private const string History = "0123456789012345678901234567890123456789";
 
     private readonly string _directory = Directory.CreateTempSubdirectory().FullName;
+    private long _length;
 
     public FollowingHost() => Host = new CommandHost(config => config.Dir = _directory);
 
@@ -19,11 +20,16 @@ internal sealed class FollowingHost : IDisposable
     {
         byte[] empty = [.. "REDIS0011"u8, 0xff, 0, 0, 0, 0, 0, 0, 0, 0];
         byte[] offer = System.Text.Encoding.ASCII.GetBytes($"+FULLRESYNC {History} 0\r\n${empty.Length}\r\n");
-        var peer = new ScriptedPeer("PSYNC", [.. offer, .. empty, .. ScriptedPeer.Commands(stream)]);
+        byte[] commands = ScriptedPeer.Commands(stream);
+        _length = commands.Length;
+        var peer = new ScriptedPeer("PSYNC", [.. offer, .. empty, .. commands]);
         Host.Core.Role.Connector = peer;
         Host.Core.Role.Follow(new ReplicaOf("127.0.0.1", 1));
         return peer;
     }
+
+    /// <summary>Waits until all commands are applied. The host runs commands without holds, so a test runs none before that.</summary>
+    public void AwaitStream() => Until(() => Host.Core.Replicas.Stream.Offset >= _length);
 
     public bool Has(string key) => Host.Run($"EXISTS {key}").Contains('1');
 

@@ -81,7 +81,9 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     string? IStreamOwner.Refuse(CommandRow row, in Request request, int database)
     {
         (int inside, int outside) = SlotFeed.CountKeys(row, request, task.Slots);
-        if (row.IsWrite && inside > 0 && outside == 0 && database == 0) return null;
+        // PFCOUNT only reads, but it stores its result in the key.
+        bool changes = row.IsWrite || row.Has(CommandFlags.ReadOnly) && row.Has(CommandFlags.MayReplicate);
+        if (changes && inside > 0 && outside == 0 && database == 0) return null;
         MayRetry = false;
         return $"The source node sent '{row.FullName}', which is not a write of these slots alone";
     }

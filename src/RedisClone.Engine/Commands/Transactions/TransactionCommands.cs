@@ -26,10 +26,10 @@ internal static class TransactionCommands
             1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions", "2.0.0", Discard,
             "Discards the queued commands.") { Route = ShardsOfWatch, Complexity = "O(N), when N is the number of queued commands" },
         new("WATCH key [key ...]",
-            -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Grows | Loading | Stale | Fast | AllowBusy | NotQueued, "transactions",
+            -2, Keys.Range(1, -1, flags: KeyFlags.RO), NoScript | Grows | Loading | Stale | Fast | AllowBusy | NotQueued | Blind, "transactions",
             "2.2.0", Watch,
             "Watches keys; the next EXEC fails if one of them changes before it.") { Complexity = "O(1) for every key." },
-        new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy, "transactions", "2.2.0", Unwatch,
+        new("UNWATCH", 1, Keys.None, NoScript | Loading | Stale | Fast | AllowBusy | Blind, "transactions", "2.2.0", Unwatch,
             "Stops watching all keys.") { Route = ShardsOfWatch },
     ];
 
