@@ -171,12 +171,14 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// <summary>Appends bytes of the stream of this server's primary.</summary>
     public void Pass(ReadOnlySpan<byte> bytes)
     {
+        bool wakes;
         lock (_gate)
         {
             if (TryReserve(bytes.Length)) Write(bytes);
             else Skip(bytes.Length);
+            wakes = MustWake();
         }
-        WakeFollowers();
+        if (wakes) WakeFollowers();
     }
 
     /// <summary>Advances past bytes that could not be stored. No replica can continue from before them.</summary>
@@ -200,6 +202,7 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
     /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>
     void IMessageTarget.PushNow(byte[] message, long lsn)
     {
+        bool wakes;
         lock (_gate)
         {
             if (_obeys) return;
@@ -212,18 +215,21 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             {
                 Skip(1);
             }
+            wakes = MustWake();
         }
-        WakeFollowers();
+        if (wakes) WakeFollowers();
     }
 
     /// <summary>Appends a command for the replicas themselves.</summary>
     public void Say(ReadOnlySpan<byte> command)
     {
+        bool wakes;
         lock (_gate)
         {
             if (!_obeys && TryReserve(command.Length)) Write(command);
+            wakes = MustWake();
         }
-        WakeFollowers();
+        if (wakes) WakeFollowers();
     }
 
     /// <summary>Adds a follower at the present end of the stream. The caller holds every shard.</summary>

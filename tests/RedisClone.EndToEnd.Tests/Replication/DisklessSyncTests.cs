@@ -52,7 +52,7 @@ public sealed class DisklessSyncTests
         await Task.WhenAll(writers);
         FollowingTests.AssertSame(primary, redis);
         FollowingTests.AssertSame(primary, ours, byDigest: true);
-        FollowingTests.Until(() => primary.Output.Contains("2 replicas still up", StringComparison.Ordinal), "the end is not logged", primary);
+        primary.AssertLogs("2 replicas still up");
         Assert.Contains("sync_full:2\r\n", client.Call("INFO", "stats").Text!, StringComparison.Ordinal);
         primary.AssertWell();
         ours.AssertWell();
@@ -108,7 +108,7 @@ public sealed class DisklessSyncTests
         Assert.True(grown < snapshot.Length / 2, $"the snapshot of {snapshot.Length} bytes took {grown} bytes");
         FollowingTests.Until(() => Replication(client).Contains("connected_slaves:1\r\n", StringComparison.Ordinal), "the slow one stays", primary);
         primary.AssertLogs("closed for overcoming of output buffer limits");
-        FollowingTests.Until(() => primary.Output.Contains("1 replicas still up", StringComparison.Ordinal), "the end is not logged", primary);
+        primary.AssertLogs("1 replicas still up");
         primary.AssertWell();
     }
 
@@ -122,8 +122,8 @@ public sealed class DisklessSyncTests
         Ask(stuck);
         string value = new('y', 2000);
         for (int i = 0; i < 20_000; i += 10) client.Expect("+OK", "SET", $"key:{i}", value);
-        FollowingTests.Until(() => primary.Output.Contains("Disconnecting timedout replica (full sync)", StringComparison.Ordinal), "no timeout", primary);
-        FollowingTests.Until(() => primary.Output.Contains("last replica dropped", StringComparison.Ordinal), "nothing is logged", primary);
+        primary.AssertLogs("Disconnecting timedout replica (full sync)");
+        primary.AssertLogs("last replica dropped");
         FollowingTests.Until(() => !IsCopying(client), "the snapshot goes on", primary);
         client.Expect("+Background saving started", "BGSAVE");
         primary.AssertWell();
@@ -149,7 +149,7 @@ public sealed class DisklessSyncTests
             first.Skip(100_000);
             first.Dispose();
             second.Dispose();
-            if (round == 0) FollowingTests.Until(() => primary.Output.Contains("last replica dropped", StringComparison.Ordinal), "nothing is logged", primary);
+            if (round == 0) primary.AssertLogs("last replica dropped");
             else FollowingTests.AssertSame(primary, last, byDigest: true);
             FollowingTests.Until(() => !IsCopying(client), "the snapshot goes on", primary);
             replica.Expect("+OK", "REPLICAOF", "NO", "ONE");

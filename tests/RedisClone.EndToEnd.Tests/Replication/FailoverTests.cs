@@ -103,7 +103,7 @@ public sealed class FailoverTests
         string reason = byAbort
             ? "FAILOVER to any replica aborted: Failover manually aborted"
             : $"FAILOVER to 127.0.0.1:{port} aborted: Replica never caught up before timeout";
-        FollowingTests.Until(() => server.Output.Contains(reason, StringComparison.Ordinal), "no reason", server);
+        server.AssertLogs(reason);
         Assert.Contains("master_failover_state:no-failover", client.Call("INFO", "replication").Text!, StringComparison.Ordinal);
         Assert.Equal("master", client.Call("ROLE")[0].Text);
         server.AssertWell();
@@ -135,8 +135,7 @@ public sealed class FailoverTests
         }
         else
         {
-            FollowingTests.Until(
-                () => server.Output.Contains("aborted: Failover target rejected psync request", StringComparison.Ordinal), "not rejected", server);
+            server.AssertLogs("aborted: Failover target rejected psync request");
         }
         // The log line comes before the end of the failover.
         const string over = "master_failover_state:no-failover";

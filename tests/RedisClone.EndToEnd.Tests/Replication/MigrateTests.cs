@@ -302,10 +302,9 @@ public sealed class MigrateTests
     public void KeysMoveThroughTls()
     {
         using var authority = new TestAuthority();
-        (string certificate, string key) = authority.Issue("server");
-        string[] encrypted = ["--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
         string port = $"{Ports.Free()}";
-        using ServerProcess one = ServerProcess.Ours([.. OfTests, .. encrypted]), two = ServerProcess.Ours([.. OfTests, .. encrypted, "--tls-port", port]);
+        string[] encrypted = Encrypted(authority);
+        using ServerProcess one = ServerProcess.Ours(encrypted), two = ServerProcess.Ours([.. encrypted, "--tls-port", port]);
         using RespClient client = one.Connect(), target = two.Connect();
         client.Expect("+OK", "MSET", "a", "1", "b", "2");
         client.Expect("+OK", "MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS", "a", "b");
@@ -323,10 +322,9 @@ public sealed class MigrateTests
     public void AnotherAuthorityEndsKeptConnections()
     {
         using TestAuthority authority = new(), other = new();
-        (string certificate, string key) = authority.Issue("server");
-        string[] encrypted = ["--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
         string port = $"{Ports.Free()}";
-        using ServerProcess one = ServerProcess.Ours([.. OfTests, .. encrypted]), two = ServerProcess.Ours([.. OfTests, .. encrypted, "--tls-port", port]);
+        string[] encrypted = Encrypted(authority);
+        using ServerProcess one = ServerProcess.Ours(encrypted), two = ServerProcess.Ours([.. encrypted, "--tls-port", port]);
         using RespClient client = one.Connect(), target = two.Connect();
         client.Expect("+OK", "MSET", "a", "1", "b", "2");
         client.Expect("+OK", "MIGRATE", "127.0.0.1", port, "a", "0", "5000");
@@ -375,6 +373,13 @@ public sealed class MigrateTests
         client.Expect(":0", "EXISTS", "text", "list");
         client.Expect(":1", "EXISTS", "hash");
         FollowingTests.AssertSame(server, replica, byDigest: true);
+    }
+
+    /// <summary>The arguments of a server that encrypts its connections to others.</summary>
+    private static string[] Encrypted(TestAuthority authority)
+    {
+        (string certificate, string key) = authority.Issue("server");
+        return [.. OfTests, "--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
     }
 
     private static void Fill(RespClient client)

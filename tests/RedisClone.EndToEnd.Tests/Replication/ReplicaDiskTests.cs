@@ -115,7 +115,7 @@ public sealed class ReplicaDiskTests
             string sign = ignores == "yes"
                 ? "Replica is applying a command even though it is unable to write to disk."
                 : "Replica was unable to write command to disk";
-            FollowingTests.Until(() => replica.Output.Contains(sign, StringComparison.Ordinal), "nothing is logged", replica);
+            replica.AssertLogs(sign);
             if (ignores == "yes") FollowingTests.AssertSame(primary, replica, byDigest: true);
             else other.Expect("$\"1\"", "GET", "k");
             Directory.Move(data + "-gone", data);
@@ -146,7 +146,7 @@ public sealed class ReplicaDiskTests
             FollowingTests.Until(() => client.Call("INFO", "persistence").Text!.Contains("\r\nloading:1", StringComparison.Ordinal), "no load", replica);
             Directory.Move(journal, journal + "-gone");
             File.WriteAllText(journal, "");
-            FollowingTests.Until(() => replica.Output.Contains("The server accepts no writes", StringComparison.Ordinal), "no failure", replica);
+            replica.AssertLogs("The server accepts no writes");
             client.Expect("+OK", "REPLICAOF", "NO", "ONE");
             Assert.StartsWith("-MISCONF Errors writing to the AOF file", client.Call("SET", "new", "1").ToString(), StringComparison.Ordinal);
             client.Expect(":1500", "DBSIZE");

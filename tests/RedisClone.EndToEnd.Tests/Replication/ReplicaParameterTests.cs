@@ -32,8 +32,7 @@ public sealed class ReplicaParameterTests
             replica.AssertWell();
         }
         using ServerProcess refused = ServerProcess.Ours([.. shown, "--tls-ca-cert-file", others.File]);
-        FollowingTests.Until(
-            () => refused.Output.Contains("Error condition on socket for SYNC", StringComparison.Ordinal), "the certificate is accepted", refused);
+        refused.AssertLogs("Error condition on socket for SYNC");
         using RespClient client = refused.Connect();
         Assert.NotEqual("connected", client.Call("ROLE")[3].Text);
     }
@@ -126,7 +125,7 @@ public sealed class ReplicaParameterTests
         FollowingTests.Follow(replica, primary);
         using RespClient sleeper = primary.Connect();
         sleeper.Send("DEBUG", "SLEEP", "4");
-        FollowingTests.Until(() => replica.Output.Contains("MASTER timeout: no data nor PING received", StringComparison.Ordinal), "no timeout", replica);
+        replica.AssertLogs("MASTER timeout: no data nor PING received");
         Assert.Equal("+OK", sleeper.Read().ToString());
         sleeper.Expect("+OK", "SET", "key", "1");
         FollowingTests.AssertSame(primary, replica, byDigest: true);
@@ -173,7 +172,7 @@ public sealed class ReplicaParameterTests
         FollowingTests.Follow(replica, primary);
         Signal(primary, "STOP");
         using RespClient client = replica.Connect();
-        FollowingTests.Until(() => replica.Output.Contains("MASTER timeout: no data nor PING received...", StringComparison.Ordinal), "no timeout", replica);
+        replica.AssertLogs("MASTER timeout: no data nor PING received...");
         FollowingTests.Until(
             () => client.Call("INFO", "replication").Text!.Contains("master_link_status:down", StringComparison.Ordinal), "the link stays", replica);
         Signal(primary, "CONT");
@@ -198,7 +197,7 @@ public sealed class ReplicaParameterTests
         string history = before.Split("\r\n").First(line => line.StartsWith("master_replid:", StringComparison.Ordinal));
         Assert.DoesNotContain(history, client.Call("INFO", "replication").Text!, StringComparison.Ordinal);
         const string notice = "Replication backlog freed after 1 seconds without connected replicas.";
-        FollowingTests.Until(() => primary.Output.Contains(notice, StringComparison.Ordinal), "nothing is logged", primary);
+        primary.AssertLogs(notice);
     }
 
     /// <summary>The primary reports the announced address, and Sentinel is not told of a replica that is not announced.</summary>

@@ -200,7 +200,7 @@ public sealed class ReplicaRoleTests
         using ServerProcess replica = ServerProcess.Ours(
             [.. OfTests, "--replicaof", "127.0.0.1", $"{primary.Port}", "--masteruser", "copier", "--masterauth", "wrong"]);
         using RespClient reader = replica.Connect();
-        FollowingTests.Until(() => replica.Output.Contains("Unable to AUTH to MASTER", StringComparison.Ordinal), "the password is accepted", replica);
+        replica.AssertLogs("Unable to AUTH to MASTER");
         reader.Expect("+OK", "CONFIG", "SET", "masterauth", "secret");
         FollowingTests.Until(() => reader.Call("GET", "k").Text == "v", "the replica does not follow", replica);
         replica.AssertWell();

@@ -1,5 +1,3 @@
-using RedisClone.Server.Tests.Commands;
-
 namespace RedisClone.Server.Tests.Replication;
 
 /// <summary>
@@ -74,24 +72,6 @@ public sealed class ExpiredFieldTests : IDisposable
         _replica.Host.Core.Config.ReplicaReadOnly = false;
         _replica.Host.Run(command);
         Assert.False(_replica.Has("h"));
-    }
-
-    /// <summary>The data does not change while clients are paused.</summary>
-    [Fact]
-    public void AReadDuringAPauseRemovesNoField()
-    {
-        // A pause ends by the real clock.
-        var host = new CommandHost { Now = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds() };
-        host.Run("HSET h gone 1 other 2");
-        host.Run("HPEXPIRE h 100 FIELDS 1 gone");
-        host.Now += 1000;
-        Assert.Equal("OK", host.Run("CLIENT PAUSE 100000 WRITE"));
-        foreach (string read in new[] { "HGET h gone", "HMGET h gone other", "HRANDFIELD h 5", "HGETALL h", "HEXISTS h gone" })
-            Assert.Empty(host.EffectsOf(read));
-        Assert.Equal("2", host.Run("HLEN h"));
-        Assert.Equal("[other 2]", host.Run("HGETALL h"));
-        Assert.Equal("OK", host.Run("CLIENT UNPAUSE"));
-        Assert.Equal(["HDEL h gone"], host.EffectsOf("HGET h gone"));
     }
 
     public void Dispose() => _replica.Dispose();
