@@ -148,8 +148,15 @@ internal sealed class ClusterOfNodes : IDisposable
     {
         var start = new ProcessStartInfo("redis-cli", arguments) { RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true };
         using Process cli = InstalledProgram.Start(start, "redis-cli");
-        cli.StandardInput.Write("yes\nyes\nyes\n");
-        cli.StandardInput.Close();
+        try
+        {
+            cli.StandardInput.Write("yes\nyes\nyes\n");
+            cli.StandardInput.Close();
+        }
+        catch (IOException)
+        {
+            // A command that asks nothing may have ended already. Its output is complete.
+        }
         Task<string> error = cli.StandardError.ReadToEndAsync();
         string output = cli.StandardOutput.ReadToEnd() + error.Result;
         cli.WaitForExit();
