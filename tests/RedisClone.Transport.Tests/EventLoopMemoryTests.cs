@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.IO.Pipelines;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Transport.Tests;
 
@@ -48,6 +49,75 @@ public sealed class EventLoopMemoryTests
             socket.ReceiveToEnd();
         }
         Assert.InRange(buffers.Count, 1, Count / 10);
+    }
+
+    /// <summary>The connection stays open and reads no more, so nothing but its last read could refer to the array.</summary>
+    [Fact]
+    public async Task ConsumedInputIsNotKept()
+    {
+        const int Size = 4 << 20; // no pool keeps so large an array
+        var consumed = new TaskCompletionSource<WeakReference>();
+        var end = new TaskCompletionSource();
+        await using var host = await TransportHost.StartAsync(async connection =>
+        {
+            consumed.SetResult(await ConsumeAsync(connection.Transport.Input, Size));
+            await end.Task;
+        });
+        using var socket = host.Connect();
+        Task sent = Transfer.OnOwnThread(() => socket.Send(new byte[Size]));
+        WeakReference array = await consumed.Task.WaitAsync(Transfer.Patience);
+        await sent;
+        await Transfer.EventuallyAsync(() =>
+        {
+            GC.Collect();
+            return !array.IsAlive;
+        });
+        end.SetResult();
+    }
+
+    private static async Task<WeakReference> ConsumeAsync(PipeReader input, int size)
+    {
+        while (true)
+        {
+            ReadResult read = await input.ReadAsync();
+            if (read.Buffer.Length < size)
+            {
+                input.AdvanceTo(read.Buffer.Start, read.Buffer.End);
+                continue;
+            }
+            Assert.True(MemoryMarshal.TryGetArray(read.Buffer.First, out ArraySegment<byte> piece));
+            input.AdvanceTo(read.Buffer.End);
+            return new WeakReference(piece.Array);
+        }
+    }
+
+    [Fact]
+    public async Task DroppedOutputIsReleasedAtOnceAndNeverSent()
+    {
+        const int Pieces = 2, Size = 4 << 20; // no pool keeps so large an array
+        var firstByte = new TaskCompletionSource<(byte Before, byte After, long Room)>();
+        await using var host = await TransportHost.StartAsync(connection =>
+        {
+            PipeWriter output = connection.Transport.Output;
+            byte[] first = [];
+            for (int i = 0; i < Pieces; i++)
+            {
+                Assert.True(MemoryMarshal.TryGetArray(output.GetMemory(Size), out ArraySegment<byte> piece));
+                piece.AsSpan().Fill(1);
+                if (i == 0) first = piece.Array!;
+                output.Advance(Size);
+            }
+            IEventLoopFeature loop = connection.Features.Get<IEventLoopFeature>()!;
+            byte before = first[Size / 2];
+            loop.DropUnflushed();
+            firstByte.SetResult((before, first[Size / 2], loop.OutputRoom));
+            return Task.CompletedTask;
+        });
+        using var socket = host.Connect();
+        // A page that went back to the operating system reads as zero.
+        byte after = OperatingSystem.IsLinux() ? (byte)0 : (byte)1;
+        Assert.Equal(((byte)1, after, 0L), await firstByte.Task.WaitAsync(Transfer.Patience));
+        Assert.Empty(socket.ReceiveToEnd());
     }
 
     /// <summary>A page that went back to the operating system reads as zero.</summary>

@@ -93,7 +93,11 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     }
 
     /// <summary>Releases the replies that were not handed over, because the client is gone.</summary>
-    public void Drop() => Reply.Restart(new DiscardWriter());
+    public void Drop()
+    {
+        Reply.Restart(new DiscardWriter());
+        loop?.DropUnflushed();
+    }
 
     /// <summary>Starts or stops dropping the replies.</summary>
     public void Mute(bool muted)

@@ -322,6 +322,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         _killed = true;
         _output.Drop();
         _batch.Clear();
+        ForgetInput();
         Session.Migration = null;
         Session.Transaction?.Release();
         Leave(static c => c._server.Replicas.Remove(c.Session.Replica));

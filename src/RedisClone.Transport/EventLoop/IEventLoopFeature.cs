@@ -59,6 +59,12 @@ public interface IEventLoopFeature
     ValueTask<FlushResult> FlushHeldAsync(long position);
 
     /// <summary>
+    /// Releases output that was written and not flushed. Otherwise it is sent when the pipe is completed, and the event loop may be long
+    /// in releasing the output of a connection that was aborted.
+    /// </summary>
+    void DropUnflushed();
+
+    /// <summary>
     /// Sends a message at the end of the round without the connection's pipe. The caller must be on the event loop, and the
     /// connection must wait for input and have flushed all its output.
     /// </summary>

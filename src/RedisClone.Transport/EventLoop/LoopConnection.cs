@@ -95,6 +95,8 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public ValueTask<FlushResult> FlushHeldAsync(long position) => _writer.FlushHeldAsync(position);
 
+    public void DropUnflushed() => _writer.DropUnflushed();
+
     public bool TrySend(ReadOnlySpan<byte> message) => _writer.TryAppend(message);
 
     public int Fd { get; }

@@ -125,6 +125,15 @@ internal sealed class LoopPipeWriter : PipeWriter
         return result;
     }
 
+    /// <inheritdoc cref="IEventLoopFeature.DropUnflushed"/>
+    public void DropUnflushed()
+    {
+        foreach (ref OutputChunk chunk in _filled.Items) Loop.Return(chunk.Buffer, ofMany: true);
+        _filled.Forget();
+        if (_buffer is not null) Loop.Return(_buffer, ofMany: true);
+        ForgetWritten();
+    }
+
     public override void CancelPendingFlush() => _flush.RequestCancel();
 
     /// <summary>

@@ -80,7 +80,13 @@ internal abstract class LoopPromise<T>(LoopConnection connection) : IValueTaskSo
     public bool TakeCancel() =>
         Volatile.Read(ref _cancelRequested) != 0 && Interlocked.Exchange(ref _cancelRequested, 0) != 0;
 
-    T IValueTaskSource<T>.GetResult(short token) => _core.GetResult(token);
+    /// <summary>The answer is not kept: it may refer to a large array, and the connection may be closed long before it is collected.</summary>
+    T IValueTaskSource<T>.GetResult(short token)
+    {
+        T result = _core.GetResult(token);
+        _core.Reset();
+        return result;
+    }
 
     ValueTaskSourceStatus IValueTaskSource<T>.GetStatus(short token) => _core.GetStatus(token);
 
