@@ -74,5 +74,10 @@ internal sealed class LoadClient : IEventLoopFeature
 
     public ValueTask<FlushResult> FlushHeldAsync(long position) => throw new NotSupportedException();
 
+    public void DropUnflushed()
+    {
+        // The pipe in memory releases it.
+    }
+
     public bool TrySend(ReadOnlySpan<byte> message) => throw new NotSupportedException();
 }

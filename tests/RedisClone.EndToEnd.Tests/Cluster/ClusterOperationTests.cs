@@ -43,6 +43,19 @@ public sealed class ClusterOperationTests
         first.AssertWell();
     }
 
+    /// <summary>The random part of the delay keeps replicas from asking for the same votes. The only replica of the only failed primary has none.</summary>
+    [Fact]
+    public void AReplicaWithoutRivalsDrawsNoDelay()
+    {
+        using var cluster = new ClusterOfNodes("oooooo", replicas: 1);
+        ServerProcess failing = cluster.Primaries[0];
+        string name = ClusterOfNodes.NameOf(failing);
+        ServerProcess replica = cluster.Nodes.Single(node => ClusterOfNodes.Call(node, "CLUSTER", "NODES").Text!.Contains($"myself,slave {name}"));
+        failing.Kill();
+        replica.AssertLogs("Start of election delayed for 500 milliseconds (rank #0");
+        FollowingTests.Until(() => !ClusterOfNodes.IsReplica(replica), "the replica does not take over", replica);
+    }
+
     /// <summary>fix closes a slot that was left half moved, and gives slots without a node to one.</summary>
     [Fact]
     public void BrokenSlotsAreFixed()

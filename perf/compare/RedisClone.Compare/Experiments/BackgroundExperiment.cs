@@ -29,15 +29,18 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
         Record(before with { Resident = server.ProportionalBytes() });
 
         long peak = 0;
+        string? failure = null;
         using var ended = new CancellationTokenSource();
         using RespClient watch = Begin(server);
-        var watcher = new Thread(() => peak = AwaitEnd(server, watch, ended));
+        var watcher = new Thread(() => (peak, failure) = AwaitEnd(server, watch, ended));
         watcher.Start();
         try
         {
             var untilEnded = new LoadLimit(s_patience, long.MaxValue, ended.Token);
             Sample during = Measure(server, Workload.Name, round, () => load.Run(untilEnded));
             watcher.Join();
+            if (failure is not null)
+                throw new LoadException(failure);
             Record(during with { Resident = peak });
         }
         finally
@@ -47,10 +50,10 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
     }
 
     /// <summary>
-    /// Waits until the work ends, and returns the peak of the memory. It reads the memory rarely, because reading the memory map of
-    /// a large process delays the page faults of the process.
+    /// Waits until the work ends, and returns the peak of the memory, and the failure if it failed. It reads the memory rarely, because
+    /// reading the memory map of a large process delays the page faults of the process.
     /// </summary>
-    private long AwaitEnd(ServerProcess server, RespClient watch, CancellationTokenSource ended)
+    private (long Peak, string? Failure) AwaitEnd(ServerProcess server, RespClient watch, CancellationTokenSource ended)
     {
         long peak = 0;
         try
@@ -62,12 +65,11 @@ internal abstract class BackgroundExperiment(Bench bench, Workload workload) : E
                     peak = Math.Max(peak, server.ProportionalBytes());
             }
 
-            return Math.Max(peak, server.ProportionalBytes());
+            return (Math.Max(peak, server.ProportionalBytes()), null);
         }
-        catch (IOException)
+        catch (IOException e)
         {
-            // A server has ended. If it is the one under load, the load fails as well and reports it.
-            return peak;
+            return (peak, e.Message);
         }
         finally
         {

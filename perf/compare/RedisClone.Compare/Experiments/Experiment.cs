@@ -28,6 +28,8 @@ internal abstract class Experiment(Bench bench, Workload workload)
         Procedure.Fill => new FillExperiment(bench, workload),
         Procedure.SaveUnderLoad => new SaveExperiment(bench, workload),
         Procedure.SyncUnderLoad => new SyncExperiment(bench, workload),
+        Procedure.MoveSlotsUnderLoad => new MoveSlotsExperiment(bench, workload),
+        Procedure.FailPrimary => new FailPrimaryExperiment(bench, workload),
         Procedure.Apply => new ApplyExperiment(bench, workload),
         Procedure.Restart => new RestartExperiment(bench, workload),
         Procedure.Cache => new CacheExperiment(bench, workload),
@@ -76,8 +78,22 @@ internal abstract class Experiment(Bench bench, Workload workload)
         }
     }
 
-    protected ServerProcess Start(ServerKind kind) =>
-        ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload);
+    /// <summary>Starts the server under measurement. A node of a cluster has all slots.</summary>
+    protected ServerProcess Start(ServerKind kind)
+    {
+        ServerProcess server = ServerProcess.Start(kind, Options.DataDirectory, Options.ServerCores(workload.ServerCores), workload);
+        try
+        {
+            if (workload.InCluster)
+                server.OwnAllSlots();
+            return server;
+        }
+        catch
+        {
+            server.Dispose();
+            throw;
+        }
+    }
 
     /// <summary>Sends all data of the workload. Returns the result of the last fill.</summary>
     protected LoadResult Fill(ServerProcess server)
@@ -127,6 +143,6 @@ internal abstract class Experiment(Bench bench, Workload workload)
         bench.Log.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"  {sample.Round} {sample.Server}: {sample.CpuMicroseconds:0.00} µs/op, {sample.Throughput:N0} op/s, " +
             $"p99.9 {sample.Load.Latency.P999 / 1e3:N0} µs, {sample.Resident / 1e6:N0} MB, " +
-            $"start {sample.StartTime.TotalMilliseconds:N0} ms{(sample.HitRatio is { } hits ? $", {hits:0.00%} hits, {sample.Keys:N0} keys" : "")}"));
+            $"start {sample.StartTime.TotalMilliseconds:N0} ms, {sample.Load.Elapsed.TotalSeconds:0.00} s{(sample.HitRatio is { } hits ? $", {hits:0.00%} hits, {sample.Keys:N0} keys" : "")}"));
     }
 }

@@ -9,15 +9,15 @@ namespace RedisClone.Compare.Servers;
 
 /// <summary>
 /// A server for a workload, with its own cores, port and directory, and its figures: processor time, resident memory, bytes on disk.
-/// Dispose ends the server and its replicas, and deletes their directories.
+/// Dispose ends the server and those that were added to it, and deletes their directories.
 /// </summary>
-internal sealed class ServerProcess : IDisposable
+internal sealed partial class ServerProcess : IDisposable
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(60);
 
     private readonly Process _process;
     private readonly Queue<string> _lastLines = new();
-    private readonly List<ServerProcess> _replicas = [];
+    private readonly List<ServerProcess> _others = [];
     private bool _stopped;
 
     private ServerProcess(ServerKind kind, ServerSetup setup)
@@ -46,7 +46,9 @@ internal sealed class ServerProcess : IDisposable
     /// <summary>The time from the start of the process to its first PONG.</summary>
     public TimeSpan StartTime { get; private set; }
 
-    /// <summary>Starts a server in a new directory below <paramref name="parent"/> and waits for its first PONG.</summary>
+    /// <summary>
+    /// Starts a server in a new directory below <paramref name="parent"/> and waits for its first PONG. A node of a cluster has no slots.
+    /// </summary>
     public static ServerProcess Start(ServerKind kind, string parent, IReadOnlyList<int> cores, Workload workload)
     {
         for (int attempt = 0; ; attempt++)
@@ -61,8 +63,6 @@ internal sealed class ServerProcess : IDisposable
                     Link = workload.Link, TlsPort = FreePort(), HttpPort = isWatched ? FreePort() : 0,
                     ClusterPort = workload.InCluster ? FreePort() : 0,
                 });
-                if (workload.InCluster)
-                    server.OwnAllSlots();
                 return server;
             }
             catch (LoadException e) when (attempt < 3 && e.Message.Contains("in use", StringComparison.OrdinalIgnoreCase))
@@ -102,10 +102,16 @@ internal sealed class ServerProcess : IDisposable
     /// <summary>Starts a replica of this server, without waiting for its data. This server disposes it.</summary>
     public ServerProcess AddReplica(IReadOnlyList<int> cores, Workload workload)
     {
-        ServerProcess replica = Start(Kind, Path.GetDirectoryName(Setup.Directory)!, cores, workload);
-        _replicas.Add(replica);
+        ServerProcess replica = Add(cores, workload);
         replica.Follow(this);
         return replica;
+    }
+
+    private ServerProcess Add(IReadOnlyList<int> cores, Workload workload)
+    {
+        ServerProcess other = Start(Kind, Path.GetDirectoryName(Setup.Directory)!, cores, workload);
+        _others.Add(other);
+        return other;
     }
 
     /// <summary>Makes this server a replica, without waiting for the data of its primary.</summary>
@@ -127,15 +133,8 @@ internal sealed class ServerProcess : IDisposable
     public static bool IsSynchronised(RespClient replica) =>
         replica.Ask("INFO", "replication").Contains("master_link_status:up", StringComparison.Ordinal);
 
-    /// <summary>Makes this server a cluster of one node.</summary>
-    private void OwnAllSlots()
-    {
-        using var client = new RespClient(Setup.Port);
-        client.Ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-        Await("cluster", () => client.Ask("CLUSTER", "INFO").Contains("cluster_state:ok", StringComparison.Ordinal));
-    }
-
-    private void Await(string what, Func<bool> isThere)
+    /// <summary>Waits for a state of the server, and reports its last lines if it takes too long.</summary>
+    public void Await(string what, Func<bool> isThere)
     {
         long started = Stopwatch.GetTimestamp();
         while (!isThere())
@@ -173,8 +172,8 @@ internal sealed class ServerProcess : IDisposable
 
     public void Dispose()
     {
-        foreach (ServerProcess replica in _replicas)
-            replica.Dispose();
+        foreach (ServerProcess other in _others)
+            other.Dispose();
         Stop();
         if (Directory.Exists(Setup.Directory))
             Directory.Delete(Setup.Directory, recursive: true);
@@ -195,6 +194,13 @@ internal sealed class ServerProcess : IDisposable
 
         _process.WaitForExit(s_patience);
         Stop();
+    }
+
+    /// <summary>Kills the server, as a failure of its machine would end it.</summary>
+    public void Kill()
+    {
+        _process.Kill();
+        _process.WaitForExit();
     }
 
     private void Stop()

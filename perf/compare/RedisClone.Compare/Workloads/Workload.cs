@@ -18,6 +18,8 @@ internal enum Procedure
     Fill,
     SaveUnderLoad,
     SyncUnderLoad,
+    MoveSlotsUnderLoad,
+    FailPrimary,
     Apply,
     Restart,
     Cache,
@@ -31,10 +33,10 @@ internal sealed record Workload(string Name, string Group, IReadOnlyList<Fill> D
 {
     public Procedure Procedure { get; init; } = Load is null ? Procedure.Fill : Procedure.Load;
 
-    /// <summary>The name of the row with the figures of the load before a save or a synchronisation.</summary>
+    /// <summary>The name of the row with the figures of the load before the work in the background.</summary>
     public string Before => $"{Name}-before";
 
-    public bool HasRowBefore => Procedure is Procedure.SaveUnderLoad or Procedure.SyncUnderLoad;
+    public bool HasRowBefore => Procedure is Procedure.SaveUnderLoad or Procedure.SyncUnderLoad or Procedure.MoveSlotsUnderLoad;
 
     public Cache? Cache { get; init; }
 

@@ -1,3 +1,4 @@
+using RedisClone.Compare.Experiments;
 using RedisClone.Compare.Load;
 using RedisClone.Compare.Servers;
 using static RedisClone.Compare.Servers.ServerKind;
@@ -372,6 +373,23 @@ internal static class WorkloadTable
         yield return Tagged("node-mget-10", 1, new Share($"MGET {string.Join(' ', tagged)}"));
         yield return Tagged("node-mset-10", 1, new Share(pairs.Request));
         yield return Tagged("node-multi-10", 12, [new("MULTI"), .. tagged.Select(key => new Share($"SET {key} {{*32}}")), new("EXEC")]);
+
+        // Half of the slots, 0 to 8191, have half of the keys. The slot of foo is 12182.
+        const string move = "move-1m-keys";
+        Fill scattered = new("SET key:{+2000000} {*256}", 2_000_000), staying = new("SET {{foo}:{+100000} {*256}", 100_000);
+        LoadPlan load = new([new("SET {{foo}:{100000} {*256}"), new("GET {{foo}:{100000}", 10)], 50, 1) { RatePerSecond = 10_000 };
+        yield return new(move, "cluster", [scattered, staying], load)
+        {
+            Procedure = Procedure.MoveSlotsUnderLoad,
+            InCluster = true,
+            Goals = [Most(Metric.Elapsed, 0.7, Redis), Most(Metric.P99, 2.0, workload: $"{move}-before")],
+        };
+        yield return new("fail-primary", "cluster", [], Load: null)
+        {
+            Procedure = Procedure.FailPrimary,
+            InCluster = true,
+            Goals = [Most(Metric.Elapsed, FailPrimaryExperiment.NodeTimeoutMilliseconds / 1000.0 + 1)],
+        };
 
         Workload Tagged(string name, int requests, params IReadOnlyList<Share> mix) =>
             new(name, "cluster", [pairs], new(mix, 50, 12) { RequestsPerOperation = requests })

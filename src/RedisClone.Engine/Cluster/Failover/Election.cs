@@ -52,10 +52,11 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
 
     private void Schedule(long now, bool isManual)
     {
+        int spread = _hasAsked || HasRivals() ? Random.Shared.Next((int)FirstDelay) : 0;
         _hasAsked = false;
         _votes = 0;
         _rank = isManual ? 0 : Rank();
-        _startsAt = isManual ? now : now + FirstDelay + Random.Shared.Next((int)FirstDelay) + _rank * DelayOfRank;
+        _startsAt = isManual ? now : now + FirstDelay + spread + _rank * DelayOfRank;
         if (isManual) State.Later(Pending.Election);
         server.Log.LogInformation("Start of election delayed for {Delay} milliseconds (rank #{Rank}, offset {Offset}).",
             _startsAt - now, _rank, server.Replicas.Stream.Offset);
@@ -97,6 +98,13 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
         return State.Myself.Primary!.Replicas.Count(replica =>
             !replica.IsMyself && !replica.Has(NodeFlags.NoFailover) && replica.ReplicationOffset > offset);
     }
+
+    /// <summary>
+    /// Whether another replica may ask for votes at the same time: another one of the primary, or one of another primary that has failed.
+    /// A voter has one vote for each epoch, so they must not begin together. A replica without rivals need not wait for that.
+    /// </summary>
+    private bool HasRivals() => State.All.Any(node =>
+        !node.IsMyself && node.Primary is { IsFailed: true, Slots.Count: > 0 } && !node.IsFailed && !node.Has(NodeFlags.NoFailover));
 
     /// <summary>Whether this replica was without its primary for too long before the failure.</summary>
     private bool IsDataTooOld(long now)
