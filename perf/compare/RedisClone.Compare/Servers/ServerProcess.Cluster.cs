@@ -68,11 +68,18 @@ internal sealed partial class ServerProcess
             return null;
         }
 
-        // The shell discards the progress, which has a line for each key.
-        string command = $"exec taskset -c {string.Join(',', cores)} redis-cli --cluster reshard 127.0.0.1:{from.Setup.Port} " +
-            $"--cluster-from {from.Id} --cluster-to {Id} --cluster-slots {slots} --cluster-yes > /dev/null 2>&1";
-        return Process.Start("setpriv", ["--pdeathsig", "KILL", "sh", "-c", command]);
+        Await("agreement of the nodes", () =>
+        {
+            using Process check = RedisCli(cores, $"check 127.0.0.1:{from.Setup.Port}");
+            check.WaitForExit();
+            return check.ExitCode == 0;
+        });
+        return RedisCli(cores, $"reshard 127.0.0.1:{from.Setup.Port} --cluster-from {from.Id} --cluster-to {Id} --cluster-slots {slots} --cluster-yes");
     }
+
+    /// <summary>Starts redis-cli --cluster. The shell discards the progress, which has a line for each key.</summary>
+    private static Process RedisCli(IReadOnlyList<int> cores, string command) => Process.Start("setpriv",
+        ["--pdeathsig", "KILL", "sh", "-c", $"exec taskset -c {string.Join(',', cores)} redis-cli --cluster {command} > /dev/null 2>&1"]);
 
     private string Ask(params IEnumerable<string> arguments)
     {

@@ -12,12 +12,12 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     private static readonly TimeSpan RetryPause = TimeSpan.FromSeconds(1);
 
     private readonly Lock _gate = new();
-    private SlotSet? _next;             // what the running worker removes next
+    private SlotSet? _next;             // what the running thread removes next
     private bool _isRunning;
 
     /// <summary>
-    /// Removes the keys on a worker. There is one at a time: redis-cli moves a thousand slots one by one in seconds, and as many workers
-    /// that wait for shards would leave none for the messages of the bus.
+    /// Removes the keys on a thread of its own: the removal of many keys would leave a small pool no thread for commands whose shard is busy,
+    /// for half a second. There is one at a time, because redis-cli moves a thousand slots one by one in seconds.
     /// </summary>
     public void Start(SlotSet slots)
     {
@@ -25,7 +25,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         {
             (_next ??= new SlotSet()).UnionWith(slots);
             if (_isRunning) return;
-            ThreadPool.UnsafeQueueUserWorkItem(static self => self.RunAll(), this, preferLocal: false);
+            new Thread(RunAll) { IsBackground = true, Name = "slot drop" }.Start();
             _isRunning = true;
         }
     }
