@@ -13,6 +13,7 @@ internal sealed class AccessControl
 
     private readonly ServerCore _server;
     private readonly AccessRules _rules;
+    private readonly Lock _saving = new();
 
     public AccessControl(ServerCore server)
     {
@@ -101,7 +102,11 @@ internal sealed class AccessControl
     }
 
     /// <summary>Writes the ACL file. Returns null, or the reason for the failure.</summary>
-    internal string? SaveFile() => AclFile.Write(_server.Config.PathOf(_server.Config.AclFile), Users.Lines());
+    internal string? SaveFile()
+    {
+        // Two writers would share the temporary file.
+        lock (_saving) return AclFile.Write(_server.Config.PathOf(_server.Config.AclFile), Users.Lines());
+    }
 
     private string? LoadFromConfiguration(IEnumerable<ConfigDirective> lines)
     {

@@ -199,7 +199,8 @@ internal sealed class Snapshots
             if (!Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
             long length = file.Length;
-            var loader = new SnapshotLoader(_server, keepExpired: false, replace);
+            // What DEBUG RELOAD dropped would be missing in the stream of effects.
+            var loader = new SnapshotLoader(_server, keepExpired: _server.Effects.Wanted, replace);
             _server.Loading?.Measure(() => length, () => loader.Offset);
             if (loader.Load(file, out long offset) is { } reason)
             {

@@ -30,7 +30,7 @@ internal enum Outcome
     /// </summary>
     Widened,
 
-    /// <summary>The command had no effect; a snapshot or the journal must advance first, then the command runs again.</summary>
+    /// <summary>The command had no effect; a snapshot, the journal or the transfer of a key must advance first, then the command runs again.</summary>
     Deferred,
 }
 
@@ -51,6 +51,7 @@ internal sealed class Executor(ServerCore server)
         try
         {
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
+            if (server.MigrationLinks.Running > 0 && server.MigrationLinks.MustWait(ref c)) return Outcome.Deferred;
             if (server.Cluster is { } cluster && !cluster.Serves(in c) && TryRedirect(ref c, cluster) is { } redirected) return redirected;
             // The server may have become a replica after the command was admitted.
             if (server.Role.IsReadOnly && (c.Flags & CommandFlags.Write) != 0 && !RefuseInPlace(c.Session, c.Row, Errors.ReadOnlyReplica, c.Lane))

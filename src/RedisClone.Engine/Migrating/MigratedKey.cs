@@ -5,8 +5,8 @@ internal sealed class MigratedKey(byte[] name)
 {
     public byte[] Name => name;
 
-    /// <summary>The value in the format of RESTORE; null if the key is gone here and the target must delete it.</summary>
-    public byte[]? Payload { get; set; }
+    /// <summary>The value in the format of RESTORE.</summary>
+    public byte[] Payload { get; set; } = [];
 
     /// <summary>The time of the expiry in Unix milliseconds; 0 for none.</summary>
     public long Expiry { get; set; }

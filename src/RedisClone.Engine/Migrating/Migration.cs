@@ -34,7 +34,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     public long CountedBytes { get; private set; }
 
     /// <summary>Counts the payloads, which every transfer may read again.</summary>
-    public long Count() => CountedBytes = Keys.Sum(static key => (long)key.Name.Length + (key.Payload?.Length ?? 0));
+    public long Count() => CountedBytes = Keys.Sum(static key => (long)key.Name.Length + key.Payload.Length);
 
     /// <summary>The error for the client, or null.</summary>
     public string? Error { get; private set; }
@@ -158,8 +158,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         }
         foreach (MigratedKey key in keys)
         {
-            if (key.Payload is null) AddDelete(key);
-            else await AddRestoreAsync(link, key, key.Payload, end).ConfigureAwait(false);
+            await AddRestoreAsync(link, key, key.Payload, end).ConfigureAwait(false);
             if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
         }
         await SendAsync(link, end).ConfigureAwait(false);
@@ -167,7 +166,6 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         if (!isFirst) await ReadStartAsync().ConfigureAwait(false);
         foreach (MigratedKey key in keys)
         {
-            if (key.Payload is null && target.IsInCluster) await ReplyAsync(link, end).ConfigureAwait(false);
             string reply = await ReplyAsync(link, end).ConfigureAwait(false);
             string? error = IsError(login) ? login : IsError(selection) ? selection : IsError(reply) ? reply : null;
             key.IsConfirmed = error is null;
@@ -184,14 +182,6 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     }
 
     private static bool IsError(string reply) => reply.StartsWith('-');
-
-    /// <summary>Deletes a key that was deleted here after the target had got it.</summary>
-    private void AddDelete(MigratedKey key)
-    {
-        // The target does not serve the slot yet.
-        if (target.IsInCluster) Add("ASKING"u8);
-        Add("DEL"u8, key.Name);
-    }
 
     /// <summary>A long payload is sent from its own array.</summary>
     private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, byte[] payload, CancellationToken end)

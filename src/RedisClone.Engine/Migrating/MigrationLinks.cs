@@ -1,5 +1,8 @@
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Commands;
+using RedisClone.Engine.Commands.Generic;
 using RedisClone.Engine.Replication.Following;
+using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Migrating;
 
@@ -52,6 +55,37 @@ internal sealed class MigrationLinks(ServerCore server)
             _running.Remove(migration);
             Volatile.Write(ref _runningCount, _running.Count);
         }
+    }
+
+    /// <summary>
+    /// Whether a command must wait, because it may change a key that is being transferred. The target serves its copy already, and a
+    /// second transfer would overwrite what its clients have written. The caller holds the shards of the command. A script or a
+    /// transaction waits if one of its shards has such a key. RESTORE does not wait: two servers that hand a key over to each other would
+    /// wait for each other.
+    /// </summary>
+    public bool MustWait(ref CommandContext c)
+    {
+        bool mayWrite = (c.Flags & (CommandFlags.Write | CommandFlags.RunsScript)) != 0 && !c.Row.Has(CommandFlags.ReadOnly);
+        bool isOwn = c.EarlierDeadline > 0 && c.Session.Migration is not null;
+        if (!mayWrite || isOwn || c.Session.IsPrimary || c.Row.Handler == DumpCommands.RestoreHandler) return false;
+        bool waits = false;
+        var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
+        bool isNamed = (c.Flags & CommandFlags.RunsScript) == 0 && c.Row.Keys.Length > 0 && c.Row.CollectKeys(c.Args, ref positions);
+        lock (_gate)
+        {
+            foreach (Migration migration in _running)
+                foreach (MigratedKey key in migration.AllKeys)
+                    waits |= isNamed ? Names(positions, c.Args, key.Name) : c.Held.Contains(server.Shards.IndexOf(server.Shards.HashOf(key.Name)));
+        }
+        positions.Dispose();
+        return waits;
+    }
+
+    private static bool Names(in KeyPositions positions, in Request request, ReadOnlySpan<byte> name)
+    {
+        for (int i = 0; i < positions.Count; i++)
+            if (request[positions[i]].SequenceEqual(name)) return true;
+        return false;
     }
 
     /// <summary>

@@ -176,20 +176,65 @@ public sealed class MigrateTests
         silent.Start();
         string port = ((IPEndPoint)silent.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
         using ServerProcess server = ServerProcess.Ours([.. OfTests, "--io-loops", "1"]);
-        using RespClient client = server.Connect(), other = server.Connect();
+        using RespClient client = server.Connect(), other = server.Connect(), writer = server.Connect();
         client.Expect("+OK", "SET", "k", "v");
         client.Send("MIGRATE", "127.0.0.1", port, "k", "0", "3000");
         FollowingTests.Until(
             () => other.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "the client does not wait", server);
+        writer.Send("SET", "k", "changed");
         other.Expect("$\"v\"", "GET", "k");
-        other.Expect("+OK", "SET", "k", "changed");
-        other.Expect(":1", "DBSIZE");
+        other.Expect("+OK", "SET", "other", "v");
+        other.Expect(":2", "DBSIZE");
         Assert.False(client.Socket.Poll(0, SelectMode.SelectRead), "MIGRATE has a reply");
         Assert.Equal("-IOERR error or timeout reading to target instance", client.Read().ToString());
+        Assert.Equal("+OK", writer.Read().ToString());
         client.Expect("$\"changed\"", "GET", "k");
         client.Expect("-ERR MIGRATE cannot run in a transaction or a script, because it waits for another server",
             "EVAL", "return redis.pcall('MIGRATE', '127.0.0.1', ARGV[1], KEYS[1], '0', '100')", "1", "k", port);
         silent.Stop();
+        server.AssertWell();
+    }
+
+    /// <summary>
+    /// The target serves its copy before this server has the confirmation. A write that comes between would be sent after the copy, over
+    /// what clients of the target have written. It waits, also in a transaction or a script, and then finds the key gone.
+    /// </summary>
+    [Theory]
+    [InlineData("RPUSH q c")]
+    [InlineData("DEL q", ":0")]
+    [InlineData("EVAL return(redis.call('RPUSH',KEYS[1],'c')) 1 q")]
+    [InlineData("EVAL return(redis.call('RPUSH','q','c')) 0")]
+    [InlineData("EXEC", "*[:1]")]
+    [InlineData("LMOVE from q LEFT LEFT", "$\"x\"")]
+    [InlineData("FLUSHALL", "+OK")]
+    [InlineData("MIGRATE 127.0.0.1 PORT q 0 5000 REPLACE", "+NOKEY")]
+    public async Task AWriteWaitsWhileItsKeyMoves(string write, string expected = ":1")
+    {
+        using var target = new TcpListener(IPAddress.Loopback, 0);
+        target.Start();
+        string port = ((IPEndPoint)target.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using RespClient client = server.Connect(), writer = server.Connect(), other = server.Connect();
+        client.Expect(":2", "RPUSH", "q", "a", "b");
+        client.Expect(":1", "RPUSH", "from", "x");
+        client.Send("MIGRATE", "127.0.0.1", port, "q", "0", "60000");
+        using TcpClient link = await target.AcceptTcpClientAsync();
+        await link.Client.ReceiveAsync(new byte[4096]);
+        await link.Client.SendAsync("+OK\r\n"u8.ToArray());
+        Assert.True(await link.Client.ReceiveAsync(new byte[4096]) > 0);
+        if (write == "EXEC")
+        {
+            writer.Expect("+OK", "MULTI");
+            writer.Expect("+QUEUED", "RPUSH", "q", "c");
+        }
+        writer.Send(write.Replace("PORT", port, StringComparison.Ordinal).Split(' '));
+        other.Expect(":2", "LLEN", "q");
+        Assert.False(writer.Socket.Poll(100_000, SelectMode.SelectRead), "the write did not wait");
+        await link.Client.SendAsync("+OK\r\n"u8.ToArray());
+        Assert.Equal("+OK", client.Read().ToString());
+        Assert.Equal(expected, writer.Read().ToString());
+        // The key was sent once.
+        Assert.False(link.Client.Poll(100_000, SelectMode.SelectRead), "the target got more than the key");
         server.AssertWell();
     }
 

@@ -36,6 +36,23 @@ public sealed class AclFileTests : IDisposable
         Assert.Equal("", doug.ReadToEnd());
     }
 
+    /// <summary>Two writers at a time shared a temporary file: the ACL file was empty for a moment, and a load then let everybody in.</summary>
+    [Fact]
+    public async Task ConcurrentSavesLeaveTheFileWhole()
+    {
+        string[] lines = [.. Enumerable.Range(0, 200).Select(i => $"user u{i} on nopass sanitize-payload resetchannels -@all +get")];
+        File.WriteAllLines(AclPath, lines);
+        await using RunningServer server = await StartAsync();
+        using (TestClient client = server.Connect()) Assert.Equal("OK", client.Run("ACL SAVE"));
+        Task[] savers = [.. Enumerable.Range(0, 4).Select(_ => Task.Run(() =>
+        {
+            using TestClient client = server.Connect();
+            for (int i = 0; i < 50; i++) Assert.Equal("OK", client.Run("ACL SAVE"));
+        }))];
+        while (!Task.WhenAll(savers).IsCompleted) Assert.Equal(lines.Length + 1, File.ReadAllLines(AclPath).Length);
+        await Task.WhenAll(savers);
+    }
+
     /// <summary>An open of a FIFO for reading blocks until another process opens it for writing.</summary>
     [Fact]
     public async Task AFileThatIsNotRegularIsNotLoaded()

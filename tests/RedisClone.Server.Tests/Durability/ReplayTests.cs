@@ -40,6 +40,23 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         }
     }
 
+    /// <summary>The removal of a key that had expired before DEBUG RELOAD is in the journal.</summary>
+    [Fact]
+    public async Task AReloadDropsNoKeyWithoutAnEffect()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        client.Run("DEBUG SET-ACTIVE-EXPIRE 0");
+        client.Run("SET x 1 PX 20");
+        client.Run("HSET h f 1");
+        client.Run("HPEXPIRE h 20 FIELDS 1 f");
+        await Task.Delay(40);
+        Assert.Equal("OK", client.Run("DEBUG RELOAD"));
+        Assert.Equal("1", client.Run("ZADD x 1 a"));
+        Assert.Equal("1", client.Run("HSET h f 2"));
+        AssertReplayed(client);
+    }
+
     /// <summary>
     /// A field whose expiry was changed in time is there after a replay that happens when the first expiry has passed, and so is what the
     /// same command has written besides.

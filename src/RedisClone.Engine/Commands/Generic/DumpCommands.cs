@@ -26,6 +26,8 @@ internal static class DumpCommands
     private const string WrongPayload = "ERR DUMP payload version or checksum are wrong";
     private const string BadFormat = "ERR Bad data format";
 
+    public static readonly CommandHandler RestoreHandler = Restore;
+
     public static readonly CommandRow[] Rows =
     [
         new("DUMP key",
@@ -37,7 +39,7 @@ internal static class DumpCommands
             Tips = CommandTips.Nondeterministic,
         },
         new("RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-            -4, Keys.At(1, OW | Update), Write | DenyOom, "generic", "2.6.0", Restore, "Creates a key from a value that DUMP returned.")
+            -4, Keys.At(1, OW | Update), Write | DenyOom, "generic", "2.6.0", RestoreHandler, "Creates a key from a value that DUMP returned.")
         {
             Categories = ["keyspace", "dangerous"],
             Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is " +
@@ -45,7 +47,7 @@ internal static class DumpCommands
                 "composing the value and M their average size; for sorted sets O(N*M*log(N)).",
         },
         new("RESTORE-ASKING key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-            -4, Keys.At(1, OW | Update), Write | DenyOom, "server", "3.0.0", Restore, "RESTORE into a slot that this node imports, for MIGRATE.")
+            -4, Keys.At(1, OW | Update), Write | DenyOom, "server", "3.0.0", RestoreHandler, "RESTORE into a slot that this node imports, for MIGRATE.")
         {
             Categories = ["keyspace", "dangerous"],
             Complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is " +

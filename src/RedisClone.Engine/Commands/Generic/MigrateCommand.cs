@@ -11,8 +11,8 @@ namespace RedisClone.Engine.Commands.Generic;
 
 /// <summary>
 /// MIGRATE: transfers keys to another server and then deletes them here. The command runs twice: first it reads the values, and
-/// its client waits; after the transfer it deletes the keys whose values are still the same. A key that has changed meanwhile is
-/// transferred again. The second run takes place even if the client is gone: a key must not stay on both servers.
+/// its client waits; after the transfer it deletes the keys. Commands that would change a key wait meanwhile, see <see
+/// cref="MigrationLinks.MustWait"/>. A key that has changed without a command, or by a RESTORE, is transferred again. The second run takes place even if the client is gone: a key must not stay on both servers.
 /// </summary>
 internal static class MigrateCommand
 {
@@ -105,7 +105,7 @@ internal static class MigrateCommand
     {
         TryOptions(ref c, out Plan plan);
         long work = 0;
-        foreach (MigratedKey key in migration.Keys) work += (key.Payload?.Length ?? 0) / 16;
+        foreach (MigratedKey key in migration.Keys) work += key.Payload.Length / 16;
         if (!plan.Copies && c.MoveToWorker(work)) return;
         string? first = migration.Error;
         if (first is not null && !plan.Copies)
@@ -133,8 +133,8 @@ internal static class MigrateCommand
     }
 
     /// <summary>
-    /// Reads the values again and notes those that differ from what the target has. The target must replace or delete them.
-    /// Returns false if there are none.
+    /// Reads the values again and notes those that differ from what the target has, which must replace them. Returns false if there are
+    /// none. A key that is gone has expired or was evicted. The target keeps its copy, which its clients may have changed.
     /// </summary>
     private static bool HasChanges(ref CommandContext c, Migration migration)
     {
@@ -142,12 +142,10 @@ internal static class MigrateCommand
         foreach (MigratedKey key in migration.Keys)
         {
             var now = new MigratedKey(key.Name);
-            bool exists = Read(Find(ref c, key), now);
-            // The target removes a key that has expired by itself.
+            if (!Read(Find(ref c, key), now)) continue;
             bool wasRestored = key.WasRestored;
             key.WasRestored = false;
-            if (key.IsConfirmed && !exists && (key.Payload is null || key.Expiry != 0 && key.Expiry <= c.Now)) continue;
-            bool isSame = exists && key.Payload is not null && now.Expiry == key.Expiry && now.Payload.AsSpan().SequenceEqual(key.Payload);
+            bool isSame = now.Expiry == key.Expiry && now.Payload.AsSpan().SequenceEqual(key.Payload);
             if (key.IsConfirmed && isSame && !wasRestored) continue;
             (key.Payload, key.Expiry, key.Replaces, key.IsConfirmed) = (now.Payload, now.Expiry, true, false);
             any = true;
@@ -160,7 +158,7 @@ internal static class MigrateCommand
         var removed = new List<byte[]>();
         foreach (MigratedKey key in migration.Keys)
         {
-            if (!key.IsConfirmed || key.Payload is null || Find(ref c, key) is not { Exists: true } entry) continue;
+            if (!key.IsConfirmed || Find(ref c, key) is not { Exists: true } entry) continue;
             entry.Keyspace.Remove(entry);
             c.Modified(key.Name, c.Data.Shards.HashOf(key.Name), c.Session.Database, NotifyFlags.Generic, "del");
             removed.Add(key.Name);
