@@ -134,6 +134,15 @@ internal static class Limits
     /// </summary>
     public const int BytesPerConnection = 8 << 10;
 
+    /// <summary>
+    /// The parts of a heap with a limit that Kestrel's sockets may take for the input that one connection has not read yet, a 2048th, and
+    /// for its output, a 4096th.
+    /// </summary>
+    public const int SocketReadPart = 2048, SocketWritePart = 4096;
+
+    /// <summary>Memory of a connection of Kestrel while its client does not take the output: the pipe of the socket, and what TLS encrypts.</summary>
+    public const int SocketOutput = 64 << 10;
+
     /// <summary>Connections up to this number are accepted while memory is short.</summary>
     public const int ConnectionsWithoutReserve = 8;
 

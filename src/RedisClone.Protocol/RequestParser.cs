@@ -50,6 +50,9 @@ public sealed class RequestParser(RequestLimits limits)
     /// <summary>Bytes of the array that is kept for the next request that needs it. Any thread may read it.</summary>
     public long KeptBytes => _assembler.KeptBytes;
 
+    /// <summary>Releases the arrays of an incomplete request. Nothing is parsed after it.</summary>
+    public void Drop() => _assembler.Reset();
+
     /// <summary>
     /// Parses the complete requests of <paramref name="input"/>, within the limits of a turn, into <paramref name="batch"/>.
     /// After an error, every call consumes all input and reports the same error.

@@ -125,6 +125,9 @@ internal static class Hosting
             sockets.UnsafePreferInlineScheduling = true;
             sockets.WaitForDataBeforeAllocatingBuffer = false;
             sockets.Backlog = config.TcpBacklog;
+            // What waits here does not count as memory of the clients, so it is little in a small heap.
+            sockets.MaxReadBufferSize = HeapLimit.Part(Limits.SocketReadPart, sockets.MaxReadBufferSize ?? long.MaxValue);
+            sockets.MaxWriteBufferSize = HeapLimit.Part(Limits.SocketWritePart, sockets.MaxWriteBufferSize ?? long.MaxValue);
             sockets.CreateBoundListenSocket = endPoint => ListenSocket.CreateBound(endPoint, UnixMode(config));
         });
         if (config.Transport != TransportKind.Sockets)

@@ -326,6 +326,9 @@ internal sealed class Interpreter
         return Encoding.Latin1.GetString(zero < 0 ? bytes : bytes[..zero]);
     }
 
+    /// <summary>The bytes that the script may still use, those included that it shares with others and has not taken.</summary>
+    public long Room => State.Room + (_isBeside ? _engine.FreeMemory : 0);
+
     private bool TryTakeMemory(long bytes)
     {
         if (!_engine.TryTakeMemory(bytes)) return false;

@@ -180,7 +180,7 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         Request request = Request;
         ReplyWriter writer = interpreter.Session.Reply;
         // The reply exists three times: as written, in one buffer, and as Lua values.
-        writer.Limit = Math.Max(LeastReply, interpreter.State.Room / 3);
+        writer.Limit = Math.Max(LeastReply, interpreter.Room / 3);
         long before = writer.BytesWritten;
         interpreter.Server.Monitors.Show(interpreter.Session, "lua", row, request);
         if (row.IsWrite) interpreter.NoteWrite();

@@ -121,6 +121,9 @@ internal sealed class ScriptEngine
         return false;
     }
 
+    /// <summary>The memory that scripts which run beside others may still take.</summary>
+    public long FreeMemory => Math.Max(0, MemoryFor(0) - Interlocked.Read(ref _takenMemory));
+
     /// <summary>
     /// Notes that a script runs beside others, and returns the bytes that it may use without those that these scripts share. Many at
     /// once have only the shared bytes, so that all of them together are bounded.

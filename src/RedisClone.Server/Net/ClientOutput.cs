@@ -22,6 +22,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
 
     private static readonly ScratchLimit? s_scratch = HeapLimit.Bytes > 0 ? new ScratchLimit(HeapLimit.Bytes / ScratchPart) : null;
 
+    /// <summary>Takes what is still written for clients that are gone. All of them share it.</summary>
+    private static readonly DiscardWriter s_gone = new();
+
     private readonly Pushes _pushes = new();
     private DiscardWriter? _discard;
     private volatile bool _mustLookAtChannels;
@@ -55,7 +58,9 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// <summary>
     /// The same as <see cref="Held"/>, as the bytes of the arrays: a chunk of output may be much larger than what it holds.
     /// </summary>
-    public long HeldRoom => Math.Max(Held, (loop?.OutputRoom ?? 0) + _pushes.Bytes);
+    public long HeldRoom => Math.Max(Held, (loop?.OutputRoom ?? SocketRoom) + _pushes.Bytes);
+
+    private long SocketRoom => Volatile.Read(ref _flushing) is > 0 and var bytes ? bytes + Limits.SocketOutput : 0;
 
     public int Messages => _pushes.Count;
 
@@ -95,7 +100,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// <summary>Releases the replies that were not handed over, because the client is gone.</summary>
     public void Drop()
     {
-        Reply.Restart(new DiscardWriter());
+        Reply.Restart(s_gone);
         loop?.DropUnflushed();
     }
 

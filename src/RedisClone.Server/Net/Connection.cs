@@ -8,6 +8,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
+using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Shards;
 using RedisClone.Memory;
@@ -320,37 +321,77 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     internal async ValueTask LeaveAsync()
     {
         _killed = true;
-        _output.Drop();
-        _batch.Clear();
-        ForgetInput();
-        Session.Migration = null;
-        Session.Transaction?.Release();
+        Leave(static c => c.ReleaseMemory());
         Leave(static c => c._server.Replicas.Remove(c.Session.Replica));
         Leave(static c => c._server.Monitors.Remove(c.Session));
         Leave(static c => c._server.Invalidations.Disable(c.Session));
         Leave(static c => c._server.Hub.UnsubscribeAll(c.Session));
-        if (Session.Watched.Count == 0) return;
+        for (int attempt = 0; Session.Watched.Count > 0; attempt++)
+        {
+            try
+            {
+                await UnwatchAsync();
+            }
+            catch (OutOfMemoryException failure) when (!MemoryReserve.TryWait(attempt))
+            {
+                _server.Failures.ConnectionFailed(failure);
+                return;
+            }
+            catch (OutOfMemoryException)
+            {
+                // The next attempt may find memory.
+            }
+        }
+    }
+
+    /// <summary>
+    /// Releases what only this client used, all the arrays of its input and output among it: the event loop may refer to the connection
+    /// for long.
+    /// </summary>
+    private void ReleaseMemory()
+    {
+        _output.Drop();
+        _batch.Clear();
+        _parser.Drop();
+        ForgetInput();
+        Session.Migration = null;
+        Session.Transaction?.Release();
+    }
+
+    private ValueTask UnwatchAsync()
+    {
         var watched = default(ShardSet);
         foreach ((Shard shard, _) in Session.Watched) watched.Add(shard.Index);
         bool first = true;
-        await new ShardVisit(_server.Shards, watched, _ =>
+        return new ShardVisit(_server.Shards, watched, _ =>
         {
             if (first) Session.Unwatch();
             first = false;
         }, _scheduler).RunAsync();
     }
 
-    /// <summary>Runs one step of leaving. A lack of memory in it must not prevent the other steps.</summary>
+    /// <summary>
+    /// Runs one step of leaving, and again while memory is missing: the server would refer to the client for ever. A step that fails must
+    /// not prevent the others.
+    /// </summary>
     private void Leave(Action<Connection> part)
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            part(this);
-        }
-        catch (OutOfMemoryException failure)
-        {
-            _server.Failures.ConnectionFailed(failure);
-            part(this);
+            try
+            {
+                part(this);
+                return;
+            }
+            catch (OutOfMemoryException failure) when (!MemoryReserve.TryWait(attempt))
+            {
+                _server.Failures.ConnectionFailed(failure);
+                return;
+            }
+            catch (OutOfMemoryException)
+            {
+                // The next attempt may find memory.
+            }
         }
     }
 

@@ -123,7 +123,14 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     /// </summary>
     private void KeepAlive(ConnectionContext transport)
     {
-        if (transport.Features.Get<IConnectionSocketFeature>()?.Socket is { ProtocolType: ProtocolType.Tcp } socket)
-            TcpKeepAlive.Apply(socket, server.Config.TcpKeepAlive);
+        try
+        {
+            if (transport.Features.Get<IConnectionSocketFeature>()?.Socket is { ProtocolType: ProtocolType.Tcp } socket)
+                TcpKeepAlive.Apply(socket, server.Config.TcpKeepAlive);
+        }
+        catch (Exception e) when (e is ObjectDisposedException or SocketException)
+        {
+            // The client has gone already. The first read ends the connection.
+        }
     }
 }

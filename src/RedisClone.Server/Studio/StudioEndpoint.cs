@@ -32,6 +32,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
 
     private readonly StudioAccess _access = new(server);
     private readonly ReplyBudget _replies = new(StudioLimits.AllReplyBytes);
+    private long _bodies;               // bytes of the calls that run, or whose bodies arrive
 
     /// <summary>Marks the connections of the HTTP port.</summary>
     public static ConnectionDelegate Mark(ConnectionDelegate next) => connection =>
@@ -125,8 +126,17 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = signsIn ? StudioLimits.SignInBytes : StudioLimits.BodyBytes;
         context.Response.Headers.Connection = default;
+        // A sign-in has a short body. One of unknown length may become as long as any.
+        long held = signsIn ? 0 : Math.Min(request.ContentLength ?? StudioLimits.BodyBytes, StudioLimits.BodyBytes);
         try
         {
+            if (Interlocked.Add(ref _bodies, held) > StudioLimits.AllBodyBytes)
+            {
+                MetricsEndpoint.CloseWithUnreadBody(context);
+                await FailAsync(context, StatusCodes.Status503ServiceUnavailable,
+                    "the bodies of other calls take all memory that the studio may use; try again");
+                return;
+            }
             // While its body arrives, which a client can delay, the connection may lose its place to another one.
             ConnectionPlaces.Place? place = context.Features.Get<ConnectionPlaces.Place>();
             place?.EndAnswer();
@@ -154,6 +164,10 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         catch (IOException failure)
         {
             await FailAsync(context, StatusCodes.Status502BadGateway, failure.Message);
+        }
+        finally
+        {
+            Interlocked.Add(ref _bodies, -held);
         }
     }
 

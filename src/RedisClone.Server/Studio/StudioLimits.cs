@@ -23,6 +23,9 @@ internal static class StudioLimits
     /// <summary>Bytes of the body of one call.</summary>
     public static readonly long BodyBytes = HeapLimit.Part(32, MostBodyBytes);
 
+    /// <summary>Bytes of the bodies of all calls at a time, each as long as it announces.</summary>
+    public static readonly long AllBodyBytes = HeapLimit.Part(16, 64 << 20);
+
     /// <summary>Bytes of the replies to one call, as JSON.</summary>
     public static readonly long ReplyBytes = HeapLimit.Part(64, 16 << 20);
 

@@ -337,6 +337,13 @@ internal sealed class LoopPipeWriter : PipeWriter
         _unflushed = 0;
     }
 
+    private void AnswerBroken()
+    {
+        _broken = true;
+        _flush.Arm();
+        if (_flush.IsArmed) _flush.Answer(Result);
+    }
+
     private void AwaitDrain()
     {
         _flush.Arm();
@@ -357,8 +364,9 @@ internal sealed class LoopPipeWriter : PipeWriter
             }
             catch
             {
-                // A part of the written output is missing, so no later output may follow it.
+                // A part of the written output is missing, so no later output may follow it. A flush that waits for it is answered.
                 writer._connection.AbortOnLoop();
+                if (wait) writer.AnswerBroken();
                 throw;
             }
             Interlocked.Add(ref writer._posted, -bytes);

@@ -176,6 +176,17 @@ public sealed class ParallelScriptTests
         Assert.Equal(5, Counts(server).Keys);
     }
 
+    /// <summary>The reply of a command may be longer than the memory that the script has without asking for more.</summary>
+    [Fact]
+    public async Task AScriptOnItsKeysReadsLongReplies()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        client.Run("SETRANGE long 19999999 x");
+        for (int i = 0; i < 3; i++) Assert.Equal("20000000", client.Call("EVAL", "return #redis.call('GET', KEYS[1])", "1", "long"));
+        Assert.Equal((2, 1), Counts(server));
+    }
+
     [Fact]
     public async Task ATransactionWithProvedScriptsHoldsTheShardsOfItsKeys()
     {
