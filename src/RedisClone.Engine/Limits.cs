@@ -134,6 +134,9 @@ internal static class Limits
     /// </summary>
     public const int BytesPerConnection = 8 << 10;
 
+    /// <summary>The same of a connection with TLS, from the begin of its handshake on.</summary>
+    public const int BytesPerTlsConnection = 24 << 10;
+
     /// <summary>
     /// The parts of a heap with a limit that Kestrel's sockets may take for the input that one connection has not read yet, a 2048th, and
     /// for its output, a 4096th.

@@ -149,7 +149,7 @@ internal static class Hosting
             {
                 loops.Failed = (_, failure, work) => server.Failures.WorkFailed(work, failure);
                 loops.TryOpen = () => server.ClientMemory.TryOpen(isLoop: true);
-                loops.Closed = server.ClientMemory.Closed;
+                loops.Closed = () => server.ClientMemory.Closed();
                 loops.Refusal = Encoding.ASCII.GetBytes(RedisConnectionHandler.TooMany);
             });
         }
@@ -171,7 +171,9 @@ internal static class Hosting
         kestrel.Listen(ClientPort.Plain, listen => listen.UseConnectionHandler<RedisConnectionHandler>());
         kestrel.Listen(ClientPort.Tls, listen =>
         {
-            kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
+            TlsHandshakes tls = kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>();
+            listen.Use(next => connection => tls.CountAsync(connection, next));
+            tls.Use(listen);
             listen.UseConnectionHandler<RedisConnectionHandler>();
         });
         kestrel.Listen(ClientPort.Bus, listen =>

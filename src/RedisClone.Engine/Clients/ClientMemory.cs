@@ -38,7 +38,7 @@ internal sealed class ClientMemory(ServerCore server)
     private long _strangers;            // of the total: clients that have not authenticated
     private long _held;
     private long _looked;               // the sum at the last check of whether data must be evicted
-    private int _connections;
+    private long _idle;                 // of all open connections
     private int _evicting;
     private long _restUntil;
 
@@ -98,32 +98,32 @@ internal sealed class ClientMemory(ServerCore server)
     /// Whether an event loop accepts the connection. It survives a failed allocation, so it lets a few clients in although memory is short:
     /// one of them may delete data.
     /// </param>
-    public bool TryOpen(bool isLoop)
+    /// <param name="bytes">The memory of the connection while it is idle.</param>
+    public bool TryOpen(bool isLoop, int bytes = Limits.BytesPerConnection)
     {
         HeapBudget budget = Budget;
         if (budget.LimitsClients)
         {
-            long most = budget.ClientLimit;
-            long idle = (Volatile.Read(ref _connections) + 1L) * Limits.BytesPerConnection;
-            bool isFull = idle > most - most / 4 || budget.Clients > MostOf(most);
+            long most = budget.ClientLimit, idle = Volatile.Read(ref _idle);
+            bool isFull = idle + bytes > most - most / 4 || budget.Clients > MostOf(most);
             // Kestrel's accept loop does not survive a failed allocation, so it gets no connection right after one.
-            bool mayFail = isLoop && Volatile.Read(ref _connections) < Limits.ConnectionsWithoutReserve;
+            bool mayFail = isLoop && idle < Limits.ConnectionsWithoutReserve * Limits.BytesPerConnection;
             if (isFull || server.Failures.IsReserveOut && !mayFail)
             {
                 server.Statistics.Count(RareEvent.RejectedConnection);
                 return false;
             }
         }
-        Interlocked.Increment(ref _connections);
-        Add(Limits.BytesPerConnection);
+        Interlocked.Add(ref _idle, bytes);
+        Add(bytes);
         return true;
     }
 
     /// <summary>Removes a connection that <see cref="TryOpen"/> has counted.</summary>
-    public void Closed()
+    public void Closed(int bytes = Limits.BytesPerConnection)
     {
-        Interlocked.Decrement(ref _connections);
-        Add(-Limits.BytesPerConnection);
+        Interlocked.Add(ref _idle, -bytes);
+        Add(-bytes);
     }
 
     /// <summary>Counts a client again after it has grown or shrunk.</summary>

@@ -35,8 +35,8 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
     public override async Task OnConnectedAsync(ConnectionContext transport)
     {
         bool fits = Interlocked.Increment(ref _connections) <= server.Config.MaxClients;
-        // The event loop has counted its connections before it accepted them.
-        bool isCounted = transport.Features.Get<IEventLoopFeature>() is not null;
+        // The event loop has counted its connections before it accepted them, TLS before their handshake.
+        bool isCounted = transport.Features.Get<IEventLoopFeature>() is not null || transport.Features.Get<CountedConnection>() is not null;
         bool isOpen = isCounted || server.ClientMemory.TryOpen(isLoop: false);
         try
         {

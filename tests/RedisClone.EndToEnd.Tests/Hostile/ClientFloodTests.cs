@@ -74,6 +74,38 @@ public sealed class ClientFloodTests
         Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{string.Join('\n', log.TakeLast(20))}");
     }
 
+    /// <summary>
+    /// Replicas that take nothing of the snapshot and the stream are disconnected, and nothing of them stays: the stream would be kept for
+    /// them until writes are refused.
+    /// </summary>
+    [Fact]
+    public void ReplicasThatDoNotReadLeaveNothing()
+    {
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save '' --repl-diskless-sync-delay 0");
+        byte[] request = Requests.Encode("PSYNC", "?", "-1");
+        using (RespClient writer = server.Connect())
+        {
+            for (int i = 0; i < 100; i++) writer.Expect("+OK", "SET", $"k{i}", new string('v', 100_000));
+            var held = new List<RespClient>();
+            for (int i = 0; i < 400; i++)
+            {
+                if (TryOpen(server.Port, request) is { } client) held.Add(client);
+                TrySet(server.Port, 0);
+            }
+            foreach (RespClient client in held) client.Dispose();
+        }
+        for (int tries = 0; ; tries++)
+        {
+            using RespClient client = server.Connect();
+            if (client.Figure("connected_slaves") == "0") break;
+            Assert.True(tries < 300, "a replica that is gone is still listed");
+            Thread.Sleep(100);
+        }
+        AwaitSet(server.Port, 0);
+        int exit = server.StopOrKill();
+        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+    }
+
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
     [Fact]
     public void UnauthenticatedClientsHaveASmallerPartOfTheHeap()

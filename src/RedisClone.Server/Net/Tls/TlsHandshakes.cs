@@ -14,7 +14,27 @@ namespace RedisClone.Server.Net.Tls;
 /// </summary>
 internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
 {
+    private static readonly CountedConnection Counted = new();
+
     private readonly ConnectionPlaces _places = new(Limits.TlsHandshakes);
+
+    /// <summary>
+    /// Counts the memory of a client's connection until TLS is disposed of, and closes the connection if there is none. The client could
+    /// read a reason only after a handshake.
+    /// </summary>
+    public async Task CountAsync(ConnectionContext connection, ConnectionDelegate next)
+    {
+        if (!server.ClientMemory.TryOpen(isLoop: false, Limits.BytesPerTlsConnection)) return;
+        try
+        {
+            connection.Features.Set(Counted);
+            await next(connection);
+        }
+        finally
+        {
+            server.ClientMemory.Closed(Limits.BytesPerTlsConnection);
+        }
+    }
 
     public void Use(ListenOptions listen, bool forBrowsers = false)
     {
