@@ -4,6 +4,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
+using RedisClone.Engine.Failures;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 
@@ -49,7 +50,7 @@ internal sealed class ReplayRun
             for (; at < requests.Count; at++)
             {
                 if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
-                if (Run(requests[at], prepared[at], now, lane) is { } failure) return failure;
+                if (RunWithinMemory(requests[at], prepared[at], now, lane) is { } failure) return failure;
                 FreeAfter(requests[at], prepared[at]);
             }
             return null;
@@ -63,6 +64,29 @@ internal sealed class ReplayRun
         finally
         {
             lane.Effects.IsMuted = false;
+        }
+    }
+
+    /// <summary>
+    /// Runs a command again if there was no memory for it and it has changed nothing. The heap may be full of garbage and holes, as it was
+    /// not when the command ran first. Then the command had memory, or was refused.
+    /// </summary>
+    private string? RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            ShardStore? store = prepared.Row!.HasSingleKey ? _server.Shards.Of(prepared.Hash).Store : null;
+            long before = store?.Changes ?? 0;
+            try
+            {
+                return Run(request, prepared, now, lane);
+            }
+            catch (OutOfMemoryException) when (store is { IsTorn: false } && store.Changes == before && MemoryReserve.TryWait(attempt))
+            {
+                Free(store, isShort: true);
+                // The heap is compacted only now and then.
+                Thread.Sleep(attempt * 4);
+            }
         }
     }
 
@@ -81,7 +105,8 @@ internal sealed class ReplayRun
         for (int i = 0; i < _server.Shards.Count; i++) Free(_server.Shards[i].Store, isShort);
     }
 
-    private static void Free(ShardStore store, bool isShort)
+    /// <summary>Frees what commands have abandoned in a shard, and compacts it if memory is short.</summary>
+    internal static void Free(ShardStore store, bool isShort)
     {
         if (store.IsFreeing) store.FreeAbandoned(int.MaxValue);
         if (!isShort) return;

@@ -1,4 +1,5 @@
 using RedisClone.Engine.Execution;
+using RedisClone.Engine.Failures;
 using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
 
@@ -30,8 +31,7 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace,
         for (int i = 0; i < batch.Count; i++)
         {
             ref readonly SnapshotBatch.Part part = ref batch[i];
-            _reader.Open(batch.ValueOf(part));
-            switch (RdbValueReader.Read(_reader, (byte)part.Type, Begin(batch.Database, batch.NameOf(part), part.Hash, part.Expire)))
+            switch (Read(batch, part))
             {
                 case RdbResult.Empty:
                     DropEmpty();
@@ -44,10 +44,35 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace,
         return null;
     }
 
+    /// <summary>
+    /// Reads a key, again if there was no memory for it: the heap may be full of garbage and holes, as it was not when the key was written.
+    /// </summary>
+    private RdbResult Read(SnapshotBatch batch, in SnapshotBatch.Part part)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            ShardStore store = StoreOf(part.Hash);
+            try
+            {
+                _reader.Open(batch.ValueOf(part));
+                return RdbValueReader.Read(_reader, (byte)part.Type, Begin(batch.Database, batch.NameOf(part), part.Hash, part.Expire));
+            }
+            catch (OutOfMemoryException) when (!store.IsTorn && MemoryReserve.TryWait(attempt))
+            {
+                _value.Drop();
+                ReplayRun.Free(store, isShort: true);
+                // The heap is compacted only now and then.
+                Thread.Sleep(attempt * 4);
+            }
+        }
+    }
+
+    private ShardStore StoreOf(ulong hash) => stores is null ? server.Shards.Of(hash).Store : stores[server.Shards.IndexOf(hash)];
+
     /// <summary>Begins a key and returns the visitor that builds its value.</summary>
     public IRdbValueVisitor Begin(int database, ReadOnlySpan<byte> name, ulong hash, long expireMilliseconds)
     {
-        ShardStore store = stores is null ? server.Shards.Of(hash).Store : stores[server.Shards.IndexOf(hash)];
+        ShardStore store = StoreOf(hash);
         store.Now = now;
         // The storage uses 0 for no expiry, so an expiry of 0 becomes 1.
         long expiry = expireMilliseconds < 0 ? 0 : Math.Max(expireMilliseconds, 1);

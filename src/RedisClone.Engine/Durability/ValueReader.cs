@@ -85,6 +85,8 @@ internal sealed class ValueReader : IRdbValueVisitor
         Entry entry = _keyspace.Find(Key, _hash);
         if (entry.Exists) return Refuse(Twice);
         _hint = countHint;
+        // Even if the key is created and then there is no memory for its elements, it is dropped.
+        _begun = true;
         switch (kind)
         {
             case RdbValueKind.List:
@@ -106,7 +108,6 @@ internal sealed class ValueReader : IRdbValueVisitor
                 _stream.Start();
                 break;
         }
-        _begun = true;
         if (_expiry != 0) _keyspace.SetExpiry(entry, _expiry);
         return Keep(entry);
     }
