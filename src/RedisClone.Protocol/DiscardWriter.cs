@@ -2,10 +2,10 @@ using System.Buffers;
 
 namespace RedisClone.Protocol;
 
-/// <summary>Discards replies that no client receives.</summary>
+/// <summary>Discards replies that no client receives. Several writers may share it: what they write is never read.</summary>
 public sealed class DiscardWriter : IBufferWriter<byte>
 {
-    private byte[] _buffer = new byte[4096];
+    private readonly byte[] _buffer = new byte[4096];
 
     public void Advance(int count)
     {
@@ -15,9 +15,6 @@ public sealed class DiscardWriter : IBufferWriter<byte>
 
     public Span<byte> GetSpan(int sizeHint = 0) => Room(sizeHint);
 
-    private byte[] Room(int size)
-    {
-        if (size > _buffer.Length) _buffer = new byte[size];
-        return _buffer;
-    }
+    /// <summary>A long buffer is not kept: it would be garbage of a reply that no client gets.</summary>
+    private byte[] Room(int size) => size > _buffer.Length ? new byte[size] : _buffer;
 }

@@ -30,14 +30,12 @@ public static class Lzf
 
     /// <summary>
     /// Compresses into <paramref name="output"/>. Returns false if the result does not fit. The caller chooses the
-    /// length of the output to require a minimum gain. The same input has the same output: MIGRATE compares payloads.
+    /// length of the output to require a minimum gain.
     /// </summary>
     public static bool TryCompress(ReadOnlySpan<byte> input, Span<byte> output, Span<int> hashes, out int length)
     {
         // A short input needs few hash slots. Using all of them would evict useful data from the cache.
-        int bits = Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
-        int shift = 32 - bits;
-        hashes[..(1 << bits)].Clear();
+        int shift = 32 - Math.Clamp(BitOperations.Log2((uint)input.Length | 1) + 1, LeastHashBits, HashBits);
         length = 0;
         int written = 0;
         int literals = 0;               // the start of the input that is not yet written
@@ -49,7 +47,7 @@ public static class Lzf
             int candidate = slot;
             slot = at;
 
-            // An empty slot names the start of the input and is verified like every other candidate.
+            // Slots that an earlier call filled are verified like every other candidate.
             int distance = at - candidate;
             if ((uint)(distance - 1) >= (uint)Math.Min(at, MaxDistance)
                 || ((BinaryPrimitives.ReadUInt32LittleEndian(input[candidate..]) ^ next) & ThreeBytes) != 0)

@@ -22,6 +22,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     private byte[] _compressed = [];
     private int _length;
     private int _failed, _left;
+    private bool _hasTried;             // to compress, since the start
 
     /// <summary>
     /// The checksum of the bytes that the target has received; after <see cref="Flush"/>, of all written bytes. Always
@@ -194,13 +195,16 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         target.Write(bytes);
     }
 
-    /// <summary>Starts again, for another value.</summary>
+    /// <summary>Starts again, for another value. The same value has the same bytes then.</summary>
     public void Reset()
     {
         _length = 0;
         Crc = 0;
-        _failed = 0;
+        _failed = _left = 0;
         if (_compressed.Length > MostKept) _compressed = [];
+        if (!_hasTried) return;
+        _hasTried = false;
+        _hashes.AsSpan().Clear();
     }
 
     private Span<byte> Reserve(int count)
@@ -250,6 +254,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
         if (_compressed.Length < value.Length)
             _compressed = GC.AllocateUninitializedArray<byte>(Math.Max(value.Length, _compressed.Length * 2));
         _failed++;
+        _hasTried = true;
         if (!Lzf.TryCompress(value, _compressed.AsSpan(0, value.Length - 4), _hashes, out int length)) return false;
         _failed = 0;
         Byte(RdbText.Compressed);
