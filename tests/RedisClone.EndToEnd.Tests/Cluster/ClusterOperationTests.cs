@@ -47,7 +47,8 @@ public sealed class ClusterOperationTests
     [Fact]
     public void AReplicaWithoutRivalsDrawsNoDelay()
     {
-        using var cluster = new ClusterOfNodes("oooooo", replicas: 1);
+        // No other primary is taken for failed.
+        using var cluster = new ClusterOfNodes("oooooo", replicas: 1, "--cluster-node-timeout", "10000");
         ServerProcess failing = cluster.Primaries[0];
         string name = ClusterOfNodes.NameOf(failing);
         ServerProcess replica = cluster.Nodes.Single(node => ClusterOfNodes.Call(node, "CLUSTER", "NODES").Text!.Contains($"myself,slave {name}"));

@@ -2,12 +2,8 @@ using System.Globalization;
 using System.Text;
 using RedisClone.Admin.Commands;
 using RedisClone.Configuration;
-using RedisClone.Engine.Commands.Generic;
-using RedisClone.Engine.Durability;
 using RedisClone.Journal.Rdb;
 using RedisClone.Server.Tests.Commands;
-using RedisClone.Storage;
-using RedisClone.Storage.Memory;
 using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Durability;
@@ -59,40 +55,6 @@ public sealed class SnapshotTests(ITestOutputHelper output) : IDisposable
         byte[] digest = KeyspaceDigest.OfAll(host.Core);
         Assert.Equal("OK", host.Run("DEBUG RELOAD"));
         Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
-    }
-
-    /// <summary>A key for which one of its allocations fails is built again.</summary>
-    [Fact]
-    public void ALoadSurvivesFailedAllocations()
-    {
-        if (!FaultPoint.Exist) return;
-        CommandHost host = Host();
-        SampleData.Fill(host);
-        byte[] digest = KeyspaceDigest.OfAll(host.Core);
-        int faults = 0;
-        foreach (byte[] name in SampleData.Keys.Select(Encoding.ASCII.GetBytes))
-        {
-            ulong hash = host.Core.Shards.HashOf(name);
-            Entry entry = host.Core.Shards.Of(hash).Store.Database(0).Find(name, hash);
-            byte[] payload = DumpCommands.PayloadOf(entry)!;
-            const int footer = 10;
-            long expiry = entry.Expiry == 0 ? -1 : entry.Expiry;
-            var batch = new SnapshotBatch();
-            batch.Add(new RdbKey { Database = 0, Name = name, ExpireMilliseconds = expiry, IdleSeconds = -1, Frequency = -1 },
-                hash, (RdbType)payload[0], payload.AsSpan(1..^footer), offset: 0);
-            bool thrown = true;
-            for (int nth = 1; thrown; nth += 1 + nth / 4)
-            {
-                var builder = new SnapshotBuilder(host.Core, host.Now, replace: true, stores: null);
-                FaultPoint.Arm(nth);
-                string? failure = builder.Run(batch);
-                thrown = FaultPoint.Disarm();
-                if (thrown) faults++;
-                Assert.Null(failure);
-                Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
-            }
-        }
-        Assert.True(faults >= SampleData.Keys.Length, $"{faults} faults");
     }
 
     /// <summary>

@@ -117,6 +117,6 @@ public sealed class FaultInjectionTests : IDisposable
 
 }
 
-/// <summary>Tests that replace the end of the process do not run in parallel with other tests.</summary>
+/// <summary>Tests that replace the end of the process, or release its reserve of memory, do not run in parallel with other tests.</summary>
 [CollectionDefinition(nameof(Fatal), DisableParallelization = true)]
 public sealed class FatalTests;
