@@ -8,13 +8,15 @@ namespace RedisClone.Compare.Servers;
 /// <summary>A server as a node of a cluster.</summary>
 internal sealed partial class ServerProcess
 {
+    private bool IsUp => Ask("CLUSTER", "INFO").Contains("cluster_state:ok", StringComparison.Ordinal);
+
     private string Id => Ask("CLUSTER", "MYID");
 
     /// <summary>Makes this server a cluster of one node.</summary>
     public void OwnAllSlots()
     {
         Ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-        Await("cluster", () => Ask("CLUSTER", "INFO").Contains("cluster_state:ok", StringComparison.Ordinal));
+        Await("cluster", () => IsUp);
     }
 
     /// <summary>Starts a node without slots that joins the cluster of this one. This server disposes it.</summary>
@@ -26,6 +28,7 @@ internal sealed partial class ServerProcess
         string[] ids = [.. nodes.Select(n => n.Id)];
         // During a handshake a node has another ID.
         Await("meeting of the nodes", () => nodes.All(n => n.Ask("CLUSTER", "NODES") is var known && ids.All(known.Contains)));
+        Await("cluster", () => nodes.All(static n => n.IsUp));
         return node;
     }
 
