@@ -134,7 +134,7 @@ internal static class Limits
     /// </summary>
     public const int BytesPerConnection = 8 << 10;
 
-    /// <summary>The same of a connection with TLS, from the begin of its handshake on.</summary>
+    /// <summary>The same of a connection with TLS, from the start of its handshake on.</summary>
     public const int BytesPerTlsConnection = 24 << 10;
 
     /// <summary>

@@ -99,14 +99,7 @@ public sealed class EventLoopMemoryTests
         await using var host = await TransportHost.StartAsync(connection =>
         {
             PipeWriter output = connection.Transport.Output;
-            byte[] first = [];
-            for (int i = 0; i < Pieces; i++)
-            {
-                Assert.True(MemoryMarshal.TryGetArray(output.GetMemory(Size), out ArraySegment<byte> piece));
-                piece.AsSpan().Fill(1);
-                if (i == 0) first = piece.Array!;
-                output.Advance(Size);
-            }
+            byte[] first = Fill(output, Pieces, Size)[0];
             IEventLoopFeature loop = connection.Features.Get<IEventLoopFeature>()!;
             byte before = first[Size / 2];
             loop.DropUnflushed();
@@ -129,14 +122,7 @@ public sealed class EventLoopMemoryTests
         await using var host = await TransportHost.StartAsync(async connection =>
         {
             PipeWriter output = connection.Transport.Output;
-            byte[] last = [];
-            for (int i = 0; i < Pieces; i++)
-            {
-                Assert.True(MemoryMarshal.TryGetArray(output.GetMemory(Size), out ArraySegment<byte> piece));
-                last = piece.Array!;
-                last.AsSpan().Fill(1);
-                output.Advance(Size);
-            }
+            byte[] last = Fill(output, Pieces, Size)[^1];
             Task flushed = output.FlushAsync().AsTask();
             written.SetResult(last);
             await flushed;
@@ -148,5 +134,19 @@ public sealed class EventLoopMemoryTests
             Assert.Equal(1, last[Size / 2]);
         }
         if (OperatingSystem.IsLinux()) await Transfer.EventuallyAsync(() => Volatile.Read(ref last[Size / 2]) == 0);
+    }
+
+    /// <summary>Writes pieces of ones and returns their arrays.</summary>
+    private static byte[][] Fill(PipeWriter output, int pieces, int size)
+    {
+        var arrays = new byte[pieces][];
+        for (int i = 0; i < pieces; i++)
+        {
+            Assert.True(MemoryMarshal.TryGetArray(output.GetMemory(size), out ArraySegment<byte> piece));
+            arrays[i] = piece.Array!;
+            arrays[i].AsSpan().Fill(1);
+            output.Advance(size);
+        }
+        return arrays;
     }
 }

@@ -83,9 +83,7 @@ internal sealed class ReplayRun
             }
             catch (OutOfMemoryException) when (store is { IsTorn: false } && store.Changes == before && MemoryReserve.TryWait(attempt))
             {
-                Free(store, isShort: true);
-                // The heap is compacted only now and then.
-                Thread.Sleep(attempt * 4);
+                LoadRoom.Make(store, attempt);
             }
         }
     }
@@ -99,19 +97,10 @@ internal sealed class ReplayRun
         bool isShort = _server.Shards.Budget.IsShortFor(request.WireLength);
         if (prepared.Row!.HasSingleKey)
         {
-            Free(_server.Shards.Of(prepared.Hash).Store, isShort);
+            LoadRoom.Free(_server.Shards.Of(prepared.Hash).Store, isShort);
             return;
         }
-        for (int i = 0; i < _server.Shards.Count; i++) Free(_server.Shards[i].Store, isShort);
-    }
-
-    /// <summary>Frees what commands have abandoned in a shard, and compacts it if memory is short.</summary>
-    internal static void Free(ShardStore store, bool isShort)
-    {
-        if (store.IsFreeing) store.FreeAbandoned(int.MaxValue);
-        if (!isShort) return;
-        while (store.Compact(int.MaxValue)) { }
-        store.Arena.Trim();
+        for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Free(_server.Shards[i].Store, isShort);
     }
 
     private string? Run(in Request request, in Prepared prepared, long now, Lane lane)

@@ -60,9 +60,7 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace,
             catch (OutOfMemoryException) when (!store.IsTorn && MemoryReserve.TryWait(attempt))
             {
                 _value.Drop();
-                ReplayRun.Free(store, isShort: true);
-                // The heap is compacted only now and then.
-                Thread.Sleep(attempt * 4);
+                LoadRoom.Make(store, attempt);
             }
         }
     }

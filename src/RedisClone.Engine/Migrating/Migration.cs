@@ -158,7 +158,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         }
         foreach (MigratedKey key in keys)
         {
-            await AddRestoreAsync(link, key, key.Payload, end).ConfigureAwait(false);
+            await AddRestoreAsync(link, key, end).ConfigureAwait(false);
             if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
         }
         await SendAsync(link, end).ConfigureAwait(false);
@@ -184,8 +184,9 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     private static bool IsError(string reply) => reply.StartsWith('-');
 
     /// <summary>A long payload is sent from its own array.</summary>
-    private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, byte[] payload, CancellationToken end)
+    private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, CancellationToken end)
     {
+        byte[] payload = key.Payload;
         long ttl = key.Expiry == 0 ? 0 : Math.Max(1, key.Expiry - ServerCore.UnixMilliseconds());
         Line('*', key.Replaces ? 5 : 4);
         AddWord(target.IsInCluster ? "RESTORE-ASKING"u8 : "RESTORE"u8);

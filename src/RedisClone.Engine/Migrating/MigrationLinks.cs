@@ -6,7 +6,7 @@ using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Migrating;
 
-/// <summary>The connections of MIGRATE that are kept for a further transfer to the same target.</summary>
+/// <summary>The transfers of MIGRATE that run, and the connections that are kept for a further transfer to the same target.</summary>
 internal sealed class MigrationLinks(ServerCore server)
 {
     private const int MostLinks = 64;

@@ -65,6 +65,9 @@ internal sealed class Interpreter
 
     public LuaState State { get; }
 
+    /// <summary>The bytes that the script may still use, those included that it shares with others and has not taken.</summary>
+    public long Room => State.Room + (_isBeside ? _engine.FreeMemory : 0);
+
     public ReplyFields Fields { get; }
 
     public ReplyToLua ToLua { get; }
@@ -325,9 +328,6 @@ internal sealed class Interpreter
         int zero = bytes.IndexOf((byte)0);
         return Encoding.Latin1.GetString(zero < 0 ? bytes : bytes[..zero]);
     }
-
-    /// <summary>The bytes that the script may still use, those included that it shares with others and has not taken.</summary>
-    public long Room => State.Room + (_isBeside ? _engine.FreeMemory : 0);
 
     private bool TryTakeMemory(long bytes)
     {

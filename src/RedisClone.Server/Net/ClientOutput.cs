@@ -60,6 +60,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// </summary>
     public long HeldRoom => Math.Max(Held, (loop?.OutputRoom ?? SocketRoom) + _pushes.Bytes);
 
+    /// <summary>The same of a connection of Kestrel, which knows only that a flush waits.</summary>
     private long SocketRoom => Volatile.Read(ref _flushing) is > 0 and var bytes ? bytes + Limits.SocketOutput : 0;
 
     public int Messages => _pushes.Count;

@@ -332,14 +332,9 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             {
                 await UnwatchAsync();
             }
-            catch (OutOfMemoryException failure) when (!MemoryReserve.TryWait(attempt))
+            catch (OutOfMemoryException failure)
             {
-                _server.Failures.ConnectionFailed(failure);
-                return;
-            }
-            catch (OutOfMemoryException)
-            {
-                // The next attempt may find memory.
+                if (!MayTryAgain(failure, attempt)) return;
             }
         }
     }
@@ -383,16 +378,19 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                 part(this);
                 return;
             }
-            catch (OutOfMemoryException failure) when (!MemoryReserve.TryWait(attempt))
+            catch (OutOfMemoryException failure)
             {
-                _server.Failures.ConnectionFailed(failure);
-                return;
-            }
-            catch (OutOfMemoryException)
-            {
-                // The next attempt may find memory.
+                if (!MayTryAgain(failure, attempt)) return;
             }
         }
+    }
+
+    /// <summary>Waits until a step of leaving may find memory. Returns false if it is given up.</summary>
+    private bool MayTryAgain(OutOfMemoryException failure, int attempt)
+    {
+        if (MemoryReserve.TryWait(attempt)) return true;
+        _server.Failures.ConnectionFailed(failure);
+        return false;
     }
 
     /// <summary>Commands queued since MULTI count too, because they are part of a query that is not complete.</summary>

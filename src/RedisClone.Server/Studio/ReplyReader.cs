@@ -13,7 +13,7 @@ namespace RedisClone.Server.Studio;
 /// lacks is an object with one member: <c>b</c> bytes that are no text (base64), <c>o</c> a status, <c>x</c> an error, <c>n</c> a
 /// number too long for JSON, <c>m</c> a map as keys and values in turn, <c>s</c> a set.
 /// </summary>
-internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
+internal sealed class ReplyReader(PipeReader input, Utf8JsonWriter json, StudioBudget.Share memory, CancellationToken cancelled)
 {
     private const int DeepestReply = 64;
     private const long LargestExact = 1L << 53;     // JSON numbers are doubles in browsers

@@ -15,7 +15,7 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
 {
     /// <summary>Runs a call. Returns null, or the reason why it is refused; an empty reason if there is no such call.</summary>
     public async ValueTask<string?> RunAsync(
-        StudioSession session, string call, JsonElement body, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
+        StudioSession session, string call, JsonElement body, Utf8JsonWriter json, StudioBudget.Share memory, CancellationToken cancelled)
     {
         if (call == "/call")
         {
@@ -48,7 +48,7 @@ internal sealed class StudioCalls(ServerCore server, FigureHistory history)
 
     /// <summary>Runs commands in order and writes an array of their replies.</summary>
     private async Task RunCommandsAsync(
-        StudioSession session, JsonElement body, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
+        StudioSession session, JsonElement body, Utf8JsonWriter json, StudioBudget.Share memory, CancellationToken cancelled)
     {
         bool inConsole = body.TryGetProperty("console", out JsonElement console) && console.GetBoolean();
         JsonElement list = body.GetProperty("commands");

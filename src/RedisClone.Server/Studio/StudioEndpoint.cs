@@ -31,8 +31,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
     private readonly StudioAccess _access = new(server);
-    private readonly ReplyBudget _replies = new(StudioLimits.AllReplyBytes);
-    private long _bodies;               // bytes of the calls that run, or whose bodies arrive
+    private readonly StudioBudget _bodies = new(StudioLimits.AllBodyBytes), _replies = new(StudioLimits.AllReplyBytes);
 
     /// <summary>Marks the connections of the HTTP port.</summary>
     public static ConnectionDelegate Mark(ConnectionDelegate next) => connection =>
@@ -127,10 +126,11 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         context.Features.Get<IHttpMaxRequestBodySizeFeature>()!.MaxRequestBodySize = signsIn ? StudioLimits.SignInBytes : StudioLimits.BodyBytes;
         context.Response.Headers.Connection = default;
         // A sign-in has a short body. One of unknown length may become as long as any.
-        long held = signsIn ? 0 : Math.Min(request.ContentLength ?? StudioLimits.BodyBytes, StudioLimits.BodyBytes);
+        long length = signsIn ? 0 : Math.Min(request.ContentLength ?? StudioLimits.BodyBytes, StudioLimits.BodyBytes);
+        using StudioBudget.Share memory = _bodies.Begin();
         try
         {
-            if (Interlocked.Add(ref _bodies, held) > StudioLimits.AllBodyBytes)
+            if (!memory.TryTake(length))
             {
                 MetricsEndpoint.CloseWithUnreadBody(context);
                 await FailAsync(context, StatusCodes.Status503ServiceUnavailable,
@@ -165,10 +165,6 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         {
             await FailAsync(context, StatusCodes.Status502BadGateway, failure.Message);
         }
-        finally
-        {
-            Interlocked.Add(ref _bodies, -held);
-        }
     }
 
     private async Task RunAsync(HttpContext context, StudioSession session, string call, JsonElement body)
@@ -180,7 +176,7 @@ internal sealed class StudioEndpoint(ServerCore server, StudioSessions sessions,
         }
         var answer = new ArrayBufferWriter<byte>(4096);
         await using var json = new Utf8JsonWriter(answer);
-        using ReplyBudget.Share memory = _replies.Begin();
+        using StudioBudget.Share memory = _replies.Begin();
         string? refusal = await calls.RunAsync(session, call, body, json, memory, context.RequestAborted);
         if (refusal is not null)
         {

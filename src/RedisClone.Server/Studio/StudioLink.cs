@@ -29,7 +29,7 @@ internal sealed class StudioLink : IDisposable
     /// </summary>
     /// <exception cref="IOException">The connection is broken, or a reply is too long or too late.</exception>
     public async Task RunAsync(
-        IReadOnlyList<(byte[][] Command, string? Refusal)> commands, Utf8JsonWriter json, ReplyBudget.Share memory, CancellationToken cancelled)
+        IReadOnlyList<(byte[][] Command, string? Refusal)> commands, Utf8JsonWriter json, StudioBudget.Share memory, CancellationToken cancelled)
     {
         await _turn.WaitAsync(cancelled);
         try

@@ -115,7 +115,7 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
         var reply = new ArrayBufferWriter<byte>();
         await using var json = new Utf8JsonWriter(reply);
         json.WriteStartArray();
-        using ReplyBudget.Share memory = new ReplyBudget(StudioLimits.ReplyBytes).Begin();
+        using StudioBudget.Share memory = new StudioBudget(StudioLimits.ReplyBytes).Begin();
         await link.RunAsync([(command, null)], json, memory, default);
         json.WriteEndArray();
         await json.FlushAsync();

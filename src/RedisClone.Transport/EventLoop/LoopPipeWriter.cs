@@ -128,8 +128,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     /// <inheritdoc cref="IEventLoopFeature.DropUnflushed"/>
     public void DropUnflushed()
     {
-        foreach (ref OutputChunk chunk in _filled.Items) Loop.Return(chunk.Buffer, ofMany: true);
-        _filled.Forget();
+        _filled.Clear(Loop);
         if (_buffer is not null) Loop.Return(_buffer, ofMany: true);
         ForgetWritten();
     }
@@ -337,13 +336,6 @@ internal sealed class LoopPipeWriter : PipeWriter
         _unflushed = 0;
     }
 
-    private void AnswerBroken()
-    {
-        _broken = true;
-        _flush.Arm();
-        if (_flush.IsArmed) _flush.Answer(Result);
-    }
-
     private void AwaitDrain()
     {
         _flush.Arm();
@@ -366,7 +358,8 @@ internal sealed class LoopPipeWriter : PipeWriter
             {
                 // A part of the written output is missing, so no later output may follow it. A flush that waits for it is answered.
                 writer._connection.AbortOnLoop();
-                if (wait) writer.AnswerBroken();
+                if (wait) writer._flush.Arm();
+                writer.Break();
                 throw;
             }
             Interlocked.Add(ref writer._posted, -bytes);

@@ -41,9 +41,7 @@ public sealed class ClientFloodTests
         using (RespClient other = server.Connect()) other.Expect("+PONG", "PING");
         AwaitSet(server.Port, acknowledged);
         acknowledged++;
-        int exit = server.StopOrKill();
-        string[] log = File.ReadAllLines(Path.Combine(server.Folder, "log"));
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{string.Join('\n', log.TakeLast(20))}");
+        server.AssertStops();
 
         using ServerProcess again = ServerProcess.Ours(["--dir", server.Folder, .. Durable.Split(' ')]);
         using RespClient reader = again.Connect();
@@ -69,9 +67,7 @@ public sealed class ClientFloodTests
             if (TryOpen(server.Port, request) is { } client) held.Add(client);
         foreach (RespClient client in held) client.Dispose();
         AwaitSet(server.Port, 0);
-        int exit = server.StopOrKill();
-        string[] log = File.ReadAllLines(Path.Combine(server.Folder, "log"));
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{string.Join('\n', log.TakeLast(20))}");
+        server.AssertStops();
     }
 
     /// <summary>
@@ -102,8 +98,7 @@ public sealed class ClientFloodTests
             Thread.Sleep(100);
         }
         AwaitSet(server.Port, 0);
-        int exit = server.StopOrKill();
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+        server.AssertStops();
     }
 
     /// <summary>Without AUTH, clients have a smaller part. A client that can authenticate is served.</summary>
@@ -131,8 +126,7 @@ public sealed class ClientFloodTests
         foreach (RespClient client in held) client.Dispose();
         using (var other = new RespClient(server.Port)) other.Expect("+OK", "AUTH", "pw");
         first.Dispose();
-        int exit = server.StopOrKill();
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+        server.AssertStops();
     }
 
     /// <summary>Connections alone: the server refuses them as it refuses those beyond maxclients.</summary>
@@ -148,8 +142,7 @@ public sealed class ClientFloodTests
         Assert.True(int.Parse(first.Figure("rejected_connections"), CultureInfo.InvariantCulture) > 0);
         foreach (RespClient client in held) client.Dispose();
         using (RespClient other = server.Connect()) other.Expect("+PONG", "PING");
-        int exit = server.StopOrKill();
-        Assert.True(exit == 0, $"exit code {exit}:\n{server.Errors}\n{File.ReadAllText(Path.Combine(server.Folder, "log"))}");
+        server.AssertStops();
     }
 
     private static byte[] Request(string kind, int number) => kind switch

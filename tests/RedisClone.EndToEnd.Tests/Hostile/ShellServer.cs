@@ -75,6 +75,13 @@ internal sealed class ShellServer : IDisposable
     /// <summary>Stops a server that replaced the shell and that may have exited already. Returns the exit code.</summary>
     public int StopOrKill() => _shell.HasExited ? _shell.ExitCode : Stop(_shell.Id);
 
+    /// <summary>Stops the server, which must end as told and must not have ended before.</summary>
+    public void AssertStops()
+    {
+        int exit = StopOrKill();
+        Assert.True(exit == 0, LastWords);
+    }
+
     public int WaitForExit()
     {
         Assert.True(_shell.WaitForExit(s_patience), "the server does not end");

@@ -172,9 +172,7 @@ public sealed class MigrateTests
     [Fact]
     public void ASilentTargetDoesNotStopTheServer()
     {
-        var silent = new TcpListener(IPAddress.Loopback, 0);
-        silent.Start();
-        string port = ((IPEndPoint)silent.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using TcpListener silent = Listen(out string port);
         using ServerProcess server = ServerProcess.Ours([.. OfTests, "--io-loops", "1"]);
         using RespClient client = server.Connect(), other = server.Connect(), writer = server.Connect();
         client.Expect("+OK", "SET", "k", "v");
@@ -210,9 +208,7 @@ public sealed class MigrateTests
     [InlineData("MIGRATE 127.0.0.1 PORT q 0 5000 REPLACE", "+NOKEY")]
     public async Task AWriteWaitsWhileItsKeyMoves(string write, string expected = ":1")
     {
-        using var target = new TcpListener(IPAddress.Loopback, 0);
-        target.Start();
-        string port = ((IPEndPoint)target.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using TcpListener target = Listen(out string port);
         using ServerProcess server = ServerProcess.Ours(OfTests);
         using RespClient client = server.Connect(), writer = server.Connect(), other = server.Connect();
         client.Expect(":2", "RPUSH", "q", "a", "b");
@@ -242,9 +238,7 @@ public sealed class MigrateTests
     [Fact]
     public async Task WaitingValuesAreCountedAndLimited()
     {
-        using var stalled = new TcpListener(IPAddress.Loopback, 0);
-        stalled.Start();
-        string port = ((IPEndPoint)stalled.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using TcpListener stalled = Listen(out string port);
         // An eighth of the heap may wait: 32 MB.
         using ServerProcess server = ServerProcess.OursWith(("DOTNET_GCHeapHardLimit", "0x10000000"));
         using RespClient one = server.Connect(), two = server.Connect(), three = server.Connect(), other = server.Connect();
@@ -385,9 +379,7 @@ public sealed class MigrateTests
     [Fact]
     public async Task SurplusRepliesConfirmNoLaterMove()
     {
-        using var talkative = new TcpListener(IPAddress.Loopback, 0);
-        talkative.Start();
-        string port = ((IPEndPoint)talkative.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        using TcpListener talkative = Listen(out string port);
         using ServerProcess server = ServerProcess.Ours(OfTests);
         using RespClient client = server.Connect();
         client.Expect("+OK", "MSET", "a", "1", "b", "2");
@@ -425,6 +417,15 @@ public sealed class MigrateTests
     {
         (string certificate, string key) = authority.Issue("server");
         return [.. OfTests, "--tls-cluster", "yes", "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File];
+    }
+
+    /// <summary>A target that the test plays.</summary>
+    private static TcpListener Listen(out string port)
+    {
+        var target = new TcpListener(IPAddress.Loopback, 0);
+        target.Start();
+        port = ((IPEndPoint)target.LocalEndpoint).Port.ToString(CultureInfo.InvariantCulture);
+        return target;
     }
 
     private static void Fill(RespClient client)

@@ -143,6 +143,7 @@ internal abstract class Experiment(Bench bench, Workload workload)
         bench.Log.WriteLine(string.Create(CultureInfo.InvariantCulture,
             $"  {sample.Round} {sample.Server}: {sample.CpuMicroseconds:0.00} µs/op, {sample.Throughput:N0} op/s, " +
             $"p99.9 {sample.Load.Latency.P999 / 1e3:N0} µs, {sample.Resident / 1e6:N0} MB, " +
-            $"start {sample.StartTime.TotalMilliseconds:N0} ms, {sample.Load.Elapsed.TotalSeconds:0.00} s{(sample.HitRatio is { } hits ? $", {hits:0.00%} hits, {sample.Keys:N0} keys" : "")}"));
+            $"start {sample.StartTime.TotalMilliseconds:N0} ms, {sample.Load.Elapsed.TotalSeconds:0.00} s" +
+            $"{(sample.HitRatio is { } hits ? $", {hits:0.00%} hits, {sample.Keys:N0} keys" : "")}"));
     }
 }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using RedisClone.Compare.Load;
 using RedisClone.Compare.Workloads;
 
@@ -60,7 +59,7 @@ internal sealed partial class ServerProcess
 
     /// <summary>
     /// Begins to move the slots from 0 on from another node to this one: by CLUSTER MIGRATION if the server has it, otherwise by redis-cli,
-    /// which returned. The caller disposes it.
+    /// which is returned. The caller disposes it.
     /// </summary>
     public Process? BeginToMoveSlots(ServerProcess from, int slots, IReadOnlyList<int> cores)
     {
@@ -83,12 +82,4 @@ internal sealed partial class ServerProcess
     /// <summary>Starts redis-cli --cluster. The shell discards the progress, which has a line for each key.</summary>
     private static Process RedisCli(IReadOnlyList<int> cores, string command) => Process.Start("setpriv",
         ["--pdeathsig", "KILL", "sh", "-c", $"exec taskset -c {string.Join(',', cores)} redis-cli --cluster {command} > /dev/null 2>&1"]);
-
-    private string Ask(params IEnumerable<string> arguments)
-    {
-        using var client = new RespClient(Setup.Port);
-        return client.Ask(arguments);
-    }
-
-    private static string Text(int number) => number.ToString(CultureInfo.InvariantCulture);
 }

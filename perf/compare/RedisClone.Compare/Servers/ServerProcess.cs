@@ -117,8 +117,7 @@ internal sealed partial class ServerProcess : IDisposable
     /// <summary>Makes this server a replica, without waiting for the data of its primary.</summary>
     public void Follow(ServerProcess primary)
     {
-        using var client = new RespClient(Setup.Port);
-        if (client.Ask("REPLICAOF", "127.0.0.1", primary.Setup.Port.ToString(CultureInfo.InvariantCulture)) is var answer && answer != "+OK")
+        if (Ask("REPLICAOF", "127.0.0.1", Text(primary.Setup.Port)) is var answer && answer != "+OK")
             throw new LoadException($"REPLICAOF: {answer}");
     }
 
@@ -157,11 +156,7 @@ internal sealed partial class ServerProcess : IDisposable
         new DirectoryInfo(Setup.Directory).EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length);
 
     /// <summary>Resets the counters of the server before a measurement.</summary>
-    public void ResetStatistics()
-    {
-        using var client = new RespClient(Setup.Port);
-        client.Ask("CONFIG", "RESETSTAT");
-    }
+    public void ResetStatistics() => Ask("CONFIG", "RESETSTAT");
 
     /// <summary>Returns the longest pause of the garbage collector since the reset, or null if the server does not report it.</summary>
     public TimeSpan? LongestPause()
@@ -213,6 +208,14 @@ internal sealed partial class ServerProcess : IDisposable
         _process.WaitForExit();
         _process.Dispose();
     }
+
+    private string Ask(params IEnumerable<string> arguments)
+    {
+        using var client = new RespClient(Setup.Port);
+        return client.Ask(arguments);
+    }
+
+    private static string Text(int number) => number.ToString(CultureInfo.InvariantCulture);
 
     private static bool Ping(int port)
     {

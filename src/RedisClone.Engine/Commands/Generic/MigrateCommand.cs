@@ -12,7 +12,8 @@ namespace RedisClone.Engine.Commands.Generic;
 /// <summary>
 /// MIGRATE: transfers keys to another server and then deletes them here. The command runs twice: first it reads the values, and
 /// its client waits; after the transfer it deletes the keys. Commands that would change a key wait meanwhile, see <see
-/// cref="MigrationLinks.MustWait"/>. A key that has changed without a command, or by a RESTORE, is transferred again. The second run takes place even if the client is gone: a key must not stay on both servers.
+/// cref="MigrationLinks.MustWait"/>. A key that has changed without a command, or by a RESTORE, is transferred again. The second run
+/// takes place even if the client is gone: a key must not stay on both servers.
 /// </summary>
 internal static class MigrateCommand
 {

@@ -292,7 +292,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
             await copy.ReceiveAsync(file).ConfigureAwait(false);
             server.Log.LogInformation("MASTER <-> REPLICA sync: Loading DB in memory, {Bytes} bytes", copy.BytesRead);
             _isLoading = true;
-            await OnOwnThread(() => { load.Replace(file); return true; }).ConfigureAwait(false);
+            await OnOwnThread(() => load.Replace(file)).ConfigureAwait(false);
         }
         finally
         {
@@ -306,14 +306,15 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         server.Log.LogInformation("MASTER <-> REPLICA sync: Loading DB in memory while it is received");
         var beside = new CopyBeside(server);
         // The load waits for the connection, so it must not run on the thread that completes the connection's reads.
-        string? failure = await OnOwnThread(() => beside.Load(copy)).ConfigureAwait(false);
+        string? failure = null;
+        await OnOwnThread(() => failure = beside.Load(copy)).ConfigureAwait(false);
         if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";
         if (failure is not null) throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {failure}");
         load.Publish(beside);
     }
 
     /// <summary>A load takes long and waits. On a thread of a small pool, it would delay the commands of clients.</summary>
-    private static Task<T> OnOwnThread<T>(Func<T> load) =>
+    private static Task OnOwnThread(Action load) =>
         Task.Factory.StartNew(load, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
     /// <summary>Runs an action while every shard is held, if this server still follows this primary.</summary>

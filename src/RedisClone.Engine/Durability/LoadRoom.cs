@@ -1,0 +1,23 @@
+using RedisClone.Storage;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>Makes room in a shard while data is loaded, because no background work runs then.</summary>
+internal static class LoadRoom
+{
+    /// <summary>Frees what commands have abandoned, and compacts the shard if memory is short.</summary>
+    public static void Free(ShardStore store, bool isShort)
+    {
+        if (store.IsFreeing) store.FreeAbandoned(int.MaxValue);
+        if (!isShort) return;
+        while (store.Compact(int.MaxValue)) { }
+        store.Arena.Trim();
+    }
+
+    /// <summary>Makes room after an allocation has failed, and waits: the heap is compacted only now and then.</summary>
+    public static void Make(ShardStore store, int attempt)
+    {
+        Free(store, isShort: true);
+        Thread.Sleep(attempt * 4);
+    }
+}
