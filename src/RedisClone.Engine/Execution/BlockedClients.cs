@@ -76,7 +76,7 @@ internal sealed class BlockedClients(ServerCore server)
             bool hasValue = entry.Exists && entry.Type == waiter.Wanted;
             if (hasValue ? waiter.Test is not null && !waiter.Test(entry, waiter) : !waiter.ServedWithoutValue) continue;
             // Expiry and eviction hold only the shard of the key, so the client's command runs again.
-            if (!held.ContainsAll(waiter.Shards)) waiter.Wake(WakeReason.Again);
+            if (!held.ContainsAll(waiter.Shards) || server.MigrationLinks.MustWait(waiter)) waiter.Wake(WakeReason.Again);
             else if (waiter.TryClaim(WakeReason.Served)) return waiter;
         }
         return null;

@@ -401,6 +401,7 @@ internal sealed class Executor(ServerCore server)
     {
         try
         {
+            session.Migration = null;
             if (session.Reply.Rollback(mark)) session.Reply.Error(FailurePolicy.ErrorOf(failure));
             else session.Connection?.Kill();
         }
@@ -410,9 +411,10 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
-    /// <summary>Replies with an error to a command that does not run.</summary>
+    /// <summary>Replies with an error to a command that does not run, or not a second time: it then ends the transfer of a MIGRATE.</summary>
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
+        session.Migration = null;
         session.Reply.Error(refusal);
         lane.CountError(session.Reply.LastErrorCode);
         if (row is not null) lane.Calls[row.Id].Rejected++;

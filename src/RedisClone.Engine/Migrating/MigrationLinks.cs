@@ -2,6 +2,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Generic;
 using RedisClone.Engine.Replication.Following;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Migrating;
@@ -79,6 +80,22 @@ internal sealed class MigrationLinks(ServerCore server)
         }
         positions.Dispose();
         return waits;
+    }
+
+    /// <summary>
+    /// The same for the command of a blocked client, which may change other keys than the command that wakes it. It then runs again, and
+    /// waits, by itself.
+    /// </summary>
+    public bool MustWait(Waiter waiter)
+    {
+        if (Running == 0) return false;
+        lock (_gate)
+        {
+            foreach (Migration migration in _running)
+                foreach (MigratedKey key in migration.AllKeys)
+                    if (waiter.Changes(new DatabaseKey(migration.Database, key.Name))) return true;
+        }
+        return false;
     }
 
     private static bool Names(in KeyPositions positions, in Request request, ReadOnlySpan<byte> name)

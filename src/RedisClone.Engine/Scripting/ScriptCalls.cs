@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Text;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
@@ -13,6 +14,12 @@ internal sealed class ScriptCalls(Interpreter interpreter)
 {
     /// <summary>A longer request is not kept for the next call.</summary>
     private const int KeptRequest = 64 << 10;
+
+    /// <summary>
+    /// The work that a tick of the time of a command counts as. Otherwise a loop over a long command with a short reply would hardly ever
+    /// look at the clock.
+    /// </summary>
+    private const int BytesPerTick = 800;
 
     private readonly OwnedRequest _request = new();
     private long _reserved;
@@ -118,7 +125,10 @@ internal sealed class ScriptCalls(Interpreter interpreter)
             return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.Latin1.GetBytes(problem));
         CommandRow? row = Resolve();
         if ((Refuse(row) ?? RefuseOutside(row!)) is { } refusal) return Refused(ref call, row, refusal, raise);
-        if (!TryRun(row!)) return call.Error("not enough memory");
+        long began = interpreter.Clock;
+        bool fits = TryRun(row!);
+        call.State.CountWork(Stopwatch.GetElapsedTime(began, interpreter.Clock).Ticks * BytesPerTick);
+        if (!fits) return call.Error("not enough memory");
         ReadOnlySpan<byte> reply = interpreter.Output.Written;
         call.State.CountWork(reply.Length);
         if (interpreter.ToLua.Convert(reply) is not { } value) return call.Error("not enough memory");

@@ -89,6 +89,16 @@ internal sealed class Waiter : IDisposable
     /// <summary>The keys at which the waiter is registered.</summary>
     internal List<(int Shard, DatabaseKey Key)> Keys { get; } = [];
 
+    /// <summary>Whether the client waits for a key or will write to it.</summary>
+    internal bool Changes(in DatabaseKey key)
+    {
+        foreach ((_, DatabaseKey waited) in Keys)
+            if (DatabaseKeyComparer.Instance.Equals(waited, key)) return true;
+        foreach (DatabaseKey written in Written)
+            if (DatabaseKeyComparer.Instance.Equals(written, key)) return true;
+        return false;
+    }
+
     public bool IsClaimed => Volatile.Read(ref _claimed) != 0;
 
     /// <summary>True for exactly one caller. That caller owns the session until it resumes the connection.</summary>

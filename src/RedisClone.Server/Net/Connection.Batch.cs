@@ -400,7 +400,6 @@ internal sealed partial class Connection
             return Dispatch(request, lane, ref started);
         }
         Session.LastCommand = row;
-        Session.Migration = null;
         if (Session.IsReplica) NoteErrorOf(row, refusal);
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
         if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);

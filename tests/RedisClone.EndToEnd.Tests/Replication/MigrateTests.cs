@@ -234,6 +234,56 @@ public sealed class MigrateTests
         server.AssertWell();
     }
 
+    /// <summary>A blocked client that a push wakes would change another key, which moves. Its command waits, as a command of its own would.</summary>
+    [Fact]
+    public async Task ABlockedClientDoesNotChangeAMovingKey()
+    {
+        using TcpListener target = Listen(out string port);
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using RespClient client = server.Connect(), blocked = server.Connect(), other = server.Connect();
+        other.Expect(":1", "RPUSH", "q", "a");
+        blocked.Send("BLMOVE", "from", "q", "LEFT", "RIGHT", "0");
+        FollowingTests.Until(
+            () => other.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "the client does not wait", server);
+        client.Send("MIGRATE", "127.0.0.1", port, "q", "0", "60000");
+        using TcpClient link = await target.AcceptTcpClientAsync();
+        await link.Client.ReceiveAsync(new byte[4096]);
+        await link.Client.SendAsync("+OK\r\n"u8.ToArray());
+        Assert.True(await link.Client.ReceiveAsync(new byte[4096]) > 0);
+        other.Expect(":1", "RPUSH", "from", "x");
+        other.Expect(":1", "LLEN", "q");
+        other.Expect(":1", "LLEN", "from");
+        await link.Client.SendAsync("+OK\r\n"u8.ToArray());
+        Assert.Equal("+OK", client.Read().ToString());
+        Assert.Equal("$\"x\"", blocked.Read().ToString());
+        other.Expect("*[$\"x\"]", "LRANGE", "q", "0", "-1");
+        // The key was sent once.
+        Assert.False(link.Client.Poll(100_000, SelectMode.SelectRead), "the target got more than the key");
+        server.AssertWell();
+    }
+
+    /// <summary>A node that loses the slot of a key while the key moves answers with a redirection, and the key can be written again.</summary>
+    [Fact]
+    public async Task AKeyIsFreeAfterItsMoveWasRedirected()
+    {
+        using TcpListener target = Listen(out string port);
+        using ServerProcess server = ServerProcess.Ours([.. OfTests, "--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]);
+        using RespClient client = server.Connect(), other = server.Connect();
+        other.Expect("+OK", "CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+        FollowingTests.Until(() => other.Call("SET", "k", "1").ToString() == "+OK", "the node does not serve", server);
+        client.Send("MIGRATE", "127.0.0.1", port, "k", "0", "60000");
+        TcpClient link = await target.AcceptTcpClientAsync();
+        Assert.True(await link.Client.ReceiveAsync(new byte[4096]) > 0);
+        string slot = $"{other.Call("CLUSTER", "KEYSLOT", "k").Integer}";
+        other.Expect("+OK", "CLUSTER", "DELSLOTS", slot);
+        link.Dispose();
+        target.Stop();
+        Assert.StartsWith("-CLUSTERDOWN", client.Read().ToString(), StringComparison.Ordinal);
+        other.Expect("+OK", "CLUSTER", "ADDSLOTS", slot);
+        FollowingTests.Until(() => other.Call("SET", "k", "2").ToString() == "+OK", "the node does not serve the slot", server);
+        server.AssertWell();
+    }
+
     /// <summary>Values that wait for a stalled target count as memory of their clients, and together take a part of the heap at most.</summary>
     [Fact]
     public async Task WaitingValuesAreCountedAndLimited()

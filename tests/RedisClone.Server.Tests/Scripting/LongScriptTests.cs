@@ -100,6 +100,19 @@ public sealed class LongScriptTests
         Assert.StartsWith(Killed, runner.Read());
     }
 
+    /// <summary>The loop has too few instructions to look at the clock. The time of its commands counts.</summary>
+    [Fact]
+    public async Task AScriptOfFewLongCommandsIsBusyAndCanBeKilled()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 20);
+        using TestClient runner = server.Connect(), other = server.Connect();
+        Assert.Equal("0", runner.Run("SETBIT big 268435456 1"));
+        runner.Send("EVAL", "for i = 1, 1200 do redis.call('bitcount', 'big') end", "0");
+        await other.UntilAsync("PING", answer => answer == BusyScript);
+        Assert.Equal("OK", other.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read());
+    }
+
     [Fact]
     public async Task AScriptThatHasWrittenCannotBeKilledAndIsAtomic()
     {
