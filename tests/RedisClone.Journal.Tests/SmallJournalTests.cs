@@ -111,6 +111,18 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
             disk[path] = bytes;
             Check(journal, bit / 8, survivorsFrom: bit / 8 + 1, $"bit {bit} flipped");
         }
+        if (journal.RedisAt < intact.Length) return;
+        foreach (var from in Sample(intact.Length - 1, random, 300))
+        {
+            var count = random.Next(4) == 0 ? random.Next(1, 3000) : 1;
+            var to = Math.Min(intact.Length, from + count);
+            disk[path] = [.. intact[..from], .. intact[to..]];
+            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: to, $"{to - from} bytes removed at {from}");
+            var added = new byte[count];
+            random.NextBytes(added);
+            disk[path] = [.. intact[..from], .. added, .. intact[from..]];
+            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: from, $"{count} bytes added at {from}");
+        }
     }
 
     /// <summary>

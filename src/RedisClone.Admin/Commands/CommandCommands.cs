@@ -110,7 +110,7 @@ internal static class CommandCommands
         Request request = c.Args.From(2);
         CommandRow? row = c.Server.Commands.Resolve(request);
         if (row is null || row.Handler is null) c.Fail("ERR Invalid command specified");
-        else if (!row.Keys.Any(key => (key.Flags & KeyFlags.NotKey) == 0)) c.Fail("ERR The command has no key arguments");
+        else if (!row.NamesKeys) c.Fail("ERR The command has no key arguments");
         else if (!row.ArityFits(request.Count)) c.Fail("ERR Invalid number of arguments specified for command");
         if (c.Failed) return;
 

@@ -61,6 +61,7 @@ internal sealed class CommandRow
         Handler = handler;
         _summary = summary;
         FirstKey = keys is [{ Keyword: null, Counted: false, IsUnknown: false } first, ..] ? first.Index : 0;
+        NamesKeys = Array.Exists(keys, static spec => (spec.Flags & KeyFlags.NotKey) == 0);
         HasSingleKey = keys.Length == 1 && FirstKey > 0 && keys[0].Last == 0 && keys[0].Limit == 0;
     }
 
@@ -160,6 +161,9 @@ internal sealed class CommandRow
 
     /// <summary>Whether the command has exactly one key at a fixed position, which the router handles fastest.</summary>
     public bool HasSingleKey { get; }
+
+    /// <summary>Whether the rules find keys, and not only shard channels.</summary>
+    public bool NamesKeys { get; }
 
     public bool IsWrite => (Flags & CommandFlags.Write) != 0;
 

@@ -165,7 +165,7 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         if (interpreter.HoldsAll) return null;
         ulong hash = row.HashOfFirstKey(Request, interpreter.Server.Shards);
         ServerCore server = interpreter.Server;
-        bool isHeld = row.HasSingleKey
+        bool isHeld = row is { HasSingleKey: true, NamesKeys: true }
             ? interpreter.Held.Contains(server.Shards.IndexOf(hash))
             : interpreter.Held.ContainsAll(Router.ShardsOf(server, interpreter.Session, row, Request));
         if (isHeld) return null;

@@ -33,6 +33,9 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
 
     private static ReadOnlySpan<byte> CheckKey => " chk="u8;
 
+    /// <summary>How far from its offset <see cref="TryReadMoved"/> finds a line.</summary>
+    private const int MostMoved = 4096;
+
     /// <summary>The length of the line from its last key to its end.</summary>
     private const int EndLength = 15;
 
@@ -62,10 +65,34 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     /// <summary>
     /// Reads the line at the start of <paramref name="bytes"/>, which begin at <paramref name="offset"/> of the file.
     /// </summary>
-    public static bool TryRead(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length)
+    public static bool TryRead(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length) =>
+        TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check) && check == Check(covered, salt, offset);
+
+    /// <summary>
+    /// Reads a line that was written at another offset, at most <see cref="MostMoved"/> bytes away: bytes before it were removed or added
+    /// since. <paramref name="moved"/> is tried first and becomes the distance.
+    /// </summary>
+    public static bool TryReadMoved(ReadOnlySpan<byte> bytes, ulong salt, long offset, ref int moved, out GroupHeader header, out int length)
     {
-        header = default;
-        length = 0;
+        if (!TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check)) return false;
+        if (check == Check(covered, salt, offset + moved)) return true;
+        for (int distance = 1; distance <= MostMoved; distance++)
+        {
+            foreach (int by in (ReadOnlySpan<int>)[distance, -distance])
+            {
+                if (check != Check(covered, salt, offset + by)) continue;
+                moved = by;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static bool TryParse(
+        ReadOnlySpan<byte> bytes, out GroupHeader header, out int length, out ReadOnlySpan<byte> covered, out uint check)
+    {
+        (header, length, check) = (default, 0, 0);
+        covered = default;
         if (bytes.Length > MaxLength) bytes = bytes[..MaxLength];
         var line = new LineReader(bytes);
         if (!line.Skip(Magic) || !line.Number(out long lsn) || !line.Skip(DurableKey) || !line.Number(out long durable)
@@ -73,9 +100,8 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
             || !line.Hex(out uint crc)) return false;
         if (line.Rest is [(byte)' ', (byte)' ', ..]) line.Skip(" "u8);
         if (!line.Skip(CheckKey)) return false;
-        ReadOnlySpan<byte> covered = bytes[..line.Position];
-        if (!line.Hex(out uint check) || !line.Skip("\r\n"u8) || check != Check(covered, salt, offset)) return false;
-        if (payload > long.MaxValue - lsn) return false;
+        covered = bytes[..line.Position];
+        if (!line.Hex(out check) || !line.Skip("\r\n"u8) || payload > long.MaxValue - lsn) return false;
         header = new(lsn, durable, payload, crc);
         length = line.Position;
         return true;

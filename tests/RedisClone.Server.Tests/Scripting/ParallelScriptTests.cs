@@ -69,6 +69,18 @@ public sealed class ParallelScriptTests
         })));
     }
 
+    /// <summary>A shard channel is no key, so it may belong to a shard that the script does not hold.</summary>
+    [Fact]
+    public async Task AScriptOnItsKeysPublishesToAnyShardChannel()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        (string held, string other) = KeyProofTests.KeysOfTwoShards(server);
+        const string publish = "redis.call('set', KEYS[1], 1) return redis.call('spublish', ARGV[1], 'message')";
+        for (int i = 0; i < 2; i++) Assert.Equal("0", client.Call("EVAL", publish, "1", held, other));
+        Assert.Equal((1, 1), Counts(server));
+    }
+
     [Fact]
     public async Task ABusyScriptStopsOnlyCommandsThatNeedItsShards()
     {

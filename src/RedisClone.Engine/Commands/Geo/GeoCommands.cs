@@ -44,7 +44,7 @@ internal static class GeoCommands
                 "shape provided as the filter and M is the number of items inside the shape" },
         new("GEORADIUS key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
             "[ASC | DESC] [STORE key | STOREDIST key]",
-            -6, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a " +
+            -6, WithStore(6), Write | DenyOom, "geo", "3.2.0", GeoSearch.Radius, "Finds members within a circle around a " +
                 "position, or stores them.")
             {
                 FindKeys = FindKeysOfRadius,
@@ -54,7 +54,7 @@ internal static class GeoCommands
             },
         new("GEORADIUSBYMEMBER key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] " +
             "[ASC | DESC] [STORE key | STOREDIST key]",
-            -5, WithStore(), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around " +
+            -5, WithStore(5), Write | DenyOom, "geo", "3.2.0", GeoSearch.RadiusByMember, "Finds members within a circle around " +
                 "another member, or stores them.")
             {
                 FirstMember = 2,
@@ -73,8 +73,8 @@ internal static class GeoCommands
             { FirstMember = 2, Complexity = Searched, DeprecatedSince = "6.2.0", ReplacedBy = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments" },
     ];
 
-    private static KeySpec[] WithStore() =>
-        Keys.At(1, RO | Access).And(Keys.After("STORE", 6, OW | Update)).And(Keys.After("STOREDIST", 6, OW | Update));
+    private static KeySpec[] WithStore(int firstOption) =>
+        Keys.At(1, RO | Access).And(Keys.After("STORE", firstOption, OW | Update)).And(Keys.After("STOREDIST", firstOption, OW | Update));
 
     private static void FindKeysOfRadius(in Request request, ref KeyPositions into) => FindKeys(request, 6, ref into);
 
