@@ -252,6 +252,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
     public string? LoadData()
     {
         string? refusal;
+        using HeapRelief.Patience patience = HeapRelief.BePatient();
         if (!Config.AppendOnly)
         {
             UnreadData.WarnOfJournal(this);

@@ -15,7 +15,14 @@ public static class HeapRelief
 
     private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(50);
 
+    /// <summary>A patient thread waits 10 ms longer after each attempt, two seconds in all.</summary>
+    private const int PatientAttempts = 20;
+
     private static readonly Lock Gate = new();
+
+    [ThreadStatic]
+    private static bool t_isPatient;
+
     private static long s_mayCollectAt = long.MinValue;
 
     /// <summary>
@@ -23,6 +30,17 @@ public static class HeapRelief
     /// memory. Null if there are none.
     /// </summary>
     public static Action? DropSpares { get; set; }
+
+    /// <summary>
+    /// Lets allocations of this thread try again for some seconds, until the result is disposed of: for a thread that loads data, which has
+    /// fitted into the heap before and for which no client waits.
+    /// </summary>
+    public static Patience BePatient()
+    {
+        bool before = t_isPatient;
+        t_isPatient = true;
+        return new Patience(before);
+    }
 
     /// <summary>
     /// Called after a failed allocation, on any thread. Collects unless another collection has just ended. Returns whether the
@@ -51,17 +69,26 @@ public static class HeapRelief
         }
     }
 
-    /// <summary>Allocates an array that is not pinned and not cleared. If there is no memory, it makes room and tries once more.</summary>
-    public static byte[] Allocate(int size)
+    /// <summary>Allocates an array that is not cleared. If there is no memory, it makes room and tries once more, or more often.</summary>
+    public static byte[] Allocate(int size, bool pinned = false)
     {
-        try
+        for (int attempt = 0; ; attempt++)
         {
-            return GC.AllocateUninitializedArray<byte>(size);
+            try
+            {
+                return GC.AllocateUninitializedArray<byte>(size, pinned);
+            }
+            catch (OutOfMemoryException) when (attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve())
+            {
+                Thread.Sleep(10 * attempt);
+            }
         }
-        catch (OutOfMemoryException) when (TryRelieve())
-        {
-            return GC.AllocateUninitializedArray<byte>(size);
-        }
+    }
+
+    /// <summary>Ends what <see cref="BePatient"/> began.</summary>
+    public readonly ref struct Patience(bool before)
+    {
+        public void Dispose() => t_isPatient = before;
     }
 
     private static void Collect()

@@ -18,14 +18,7 @@ public static class PinnedMemory
     public static byte[] Allocate(int size)
     {
         if (BytesBetweenCollections != long.MaxValue) Note(size);
-        try
-        {
-            return GC.AllocateUninitializedArray<byte>(size, pinned: true);
-        }
-        catch (OutOfMemoryException) when (HeapRelief.TryRelieve())
-        {
-            return GC.AllocateUninitializedArray<byte>(size, pinned: true);
-        }
+        return HeapRelief.Allocate(size, pinned: true);
     }
 
     private static void Note(int size)

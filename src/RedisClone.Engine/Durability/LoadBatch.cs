@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Engine.Durability;
 
 /// <summary>Items that one thread loads in order, all of one database. Reused.</summary>
@@ -33,7 +35,7 @@ internal abstract class LoadBatch
     /// <summary>Begins the next item and returns its number.</summary>
     protected int Begin(int database, int bytes)
     {
-        if (bytes > Bytes.Length) Bytes = new byte[bytes];
+        if (bytes > Bytes.Length) Bytes = HeapRelief.Allocate(bytes);
         Database = database;
         return Count++;
     }

@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Engine.Durability;
 
 /// <summary>A thread that loads the keys of some shards, batch by batch, in order.</summary>
@@ -89,6 +91,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
 
     private void Work(Func<TBatch, string?> run)
     {
+        using HeapRelief.Patience patience = HeapRelief.BePatient();
         for (TBatch? batch = null; (batch = Next(batch)) is not null;)
         {
             string? error;
@@ -100,7 +103,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             }
             catch (OutOfMemoryException)
             {
-                error = "there is not enough memory for the data";
+                error = LoadRoom.LacksMemory;
             }
             catch (Exception bug)
             {

@@ -3,6 +3,7 @@ using System.Text;
 using RedisClone.Engine.Replication;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
+using RedisClone.Memory;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
@@ -72,6 +73,7 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
     public string? Load(IDiskFile file, out long end)
     {
+        using HeapRelief.Patience patience = HeapRelief.BePatient();
         _reader = new RdbReader(file);
         using LoadWorkers<SnapshotBatch> workers = _workers = new LoadWorkers<SnapshotBatch>("load", () => NewBuilder().Run);
         string? error;

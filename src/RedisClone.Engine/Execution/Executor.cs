@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedisClone.Engine.Caching;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Commands;
@@ -411,10 +412,15 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
-    /// <summary>Replies with an error to a command that does not run, or not a second time: it then ends the transfer of a MIGRATE.</summary>
+    /// <summary>
+    /// Replies with an error to a command that does not run, or not a second time: it then ends the transfer of a MIGRATE. A refused command
+    /// counts as the next command after CLIENT CACHING.
+    /// </summary>
     public static void Reject(Session session, CommandRow? row, string refusal, Lane lane)
     {
+        session.LastCommand = row;
         session.Migration = null;
+        if (session.Tracking is { } tracking) Invalidations.EndCommand(tracking, session, row);
         session.Reply.Error(refusal);
         lane.CountError(session.Reply.LastErrorCode);
         if (row is not null) lane.Calls[row.Id].Rejected++;

@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using System.Buffers.Text;
 using System.Runtime.InteropServices;
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Rdb;
 
@@ -252,7 +253,11 @@ public sealed class RdbReader
         if (length > Math.Min((compressed + 1) * Lzf.MaxExpansion, (ulong)Array.MaxLength))
             return Fail("the length of a compressed string is out of range");
         if (!TryBytes((int)compressed, out ReadOnlySpan<byte> bytes)) return false;
-        if (_text.Length < (int)length) _text = new byte[(int)length];
+        if (_text.Length < (int)length)
+        {
+            _text = [];
+            _text = HeapRelief.Allocate((int)length);
+        }
         Span<byte> text = _text.AsSpan(0, (int)length);
         if (!Lzf.TryDecompress(bytes, text)) return Fail("a compressed string is damaged");
         value = text;
@@ -339,7 +344,7 @@ public sealed class RdbReader
         _bufferOffset += _position;
         if (count > _buffer.Length)
         {
-            byte[] larger = new byte[count];
+            byte[] larger = HeapRelief.Allocate(count);
             from.CopyTo(larger);
             _buffer = larger;
         }

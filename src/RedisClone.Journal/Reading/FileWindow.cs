@@ -1,4 +1,5 @@
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Reading;
 
@@ -76,7 +77,13 @@ internal sealed class FileWindow
             _start = 0;
         }
         if (_buffer.Length < atLeast)
-            Array.Resize(ref _buffer, (int)Math.Min(Array.MaxLength, Math.Max(atLeast, _buffer.Length * 2L)));
+        {
+            // What was read is read again, so that a small heap need not hold both arrays.
+            long size = HeapLimit.IsSmall ? atLeast : Math.Min(Array.MaxLength, Math.Max(atLeast, _buffer.Length * 2L));
+            MoveTo(Offset);
+            _buffer = [];
+            _buffer = HeapRelief.Allocate((int)size);
+        }
         while (_end - _start < atLeast)
         {
             int read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));

@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using RedisClone.Configuration;
 using RedisClone.Engine;
-using RedisClone.Engine.Caching;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Transactions;
@@ -399,10 +398,8 @@ internal sealed partial class Connection
             (Session.Transaction ??= new Transaction(_server.Commands)).Abort(refusal, mayMove);
             return Dispatch(request, lane, ref started);
         }
-        Session.LastCommand = row;
         if (Session.IsReplica) NoteErrorOf(row, refusal);
         if (Session.Transaction is { } transaction) transaction.Aborted = true;
-        if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         Executor.Reject(Session, row, refusal, lane);
         return true;
     }

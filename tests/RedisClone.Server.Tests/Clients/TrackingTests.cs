@@ -189,6 +189,24 @@ public sealed class TrackingTests
         }
     }
 
+    /// <summary>The command after CLIENT CACHING may be refused when it already holds its shard, as a redirected one in a cluster is.</summary>
+    [Fact]
+    public async Task ARefusedCommandUsesUpTheChoice()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), writer = server.Connect();
+        client.Run("HELLO 3");
+        client.Run("CLIENT TRACKING ON OPTIN");
+        writer.Run("CONFIG SET maxmemory 1");
+        client.Run("CLIENT CACHING YES");
+        Assert.StartsWith("OOM ", client.Run("SET a 1"), StringComparison.Ordinal);
+        client.Run("GET b");
+        writer.Run("CONFIG SET maxmemory 0");
+        writer.Run("SET b 1");
+        writer.Run("FLUSHALL");
+        Assert.Equal("[invalidate nil]", client.Read());
+    }
+
     [Fact]
     public async Task TheTableIsBoundedAndIsFreedWithTheLastClient()
     {

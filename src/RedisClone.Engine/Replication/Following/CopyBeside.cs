@@ -36,7 +36,7 @@ internal sealed class CopyBeside
         }
         catch (OutOfMemoryException)
         {
-            return "there is not enough memory for the old and the new data";
+            return LoadRoom.LacksMemory;
         }
     }
 

@@ -309,7 +309,11 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         string? failure = null;
         await OnOwnThread(() => failure = beside.Load(copy)).ConfigureAwait(false);
         if (failure is null && !await copy.HasEndedAsync().ConfigureAwait(false)) failure = "data follows the end of the snapshot";
-        if (failure is not null) throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {failure}");
+        if (failure is not null)
+        {
+            string reason = $"The snapshot of the master cannot be loaded, the old data stays: {failure}";
+            throw failure == LoadRoom.LacksMemory ? new UnloadableCopyException(reason) : new IOException(reason);
+        }
         load.Publish(beside);
     }
 
