@@ -252,7 +252,7 @@ public sealed class JournalDirectory : IDisposable
         {
             Manifest before = Manifest;
             long sequence = TakeBaseSequence();
-            var @base = new ManifestFile(Names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
+            var @base = new ManifestFile(Names.Base(sequence, rdb), sequence, ManifestFileKind.Base, HasHeader: !rdb);
             var manifest = new Manifest(@base, [], []);
             Announce(manifest);
             Disk.Rename(Names.PathOf(Names.TemporaryBase), Names.PathOf(@base.Name));

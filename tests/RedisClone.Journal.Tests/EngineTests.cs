@@ -195,7 +195,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         var lsn = journal.SwitchIncrement();
         using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New))
         {
-            file.Write(0, Units.Command("SET", "a", "2"));
+            file.Write(0, BaseOfCommands(lsn, Units.Command("SET", "a", "2")));
             file.Flush();
         }
         Assert.Null(journal.InstallBase(lsn, rdb: false));
@@ -206,6 +206,41 @@ public sealed class EngineTests(ITestOutputHelper output)
         Assert.Equal(JournalOutcome.Clean, report.Outcome);
         Assert.Equal(last, report.Lsn);
         Assert.Equal([Units.Command("SET", "a", "2"), Units.Command("SET", "b", "3")], found.Units.Select(u => u.Bytes));
+    }
+
+    /// <summary>No power loss explains a base that is cut or changed, even where it is cut between two commands.</summary>
+    [Fact]
+    public void ADamagedBaseOfCommandsIsRefused()
+    {
+        var disk = new SimulatedDisk();
+        using var journal = Started(disk, Names, FlushPolicy.EverySecond, new Silent());
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        var lsn = journal.SwitchIncrement();
+        byte[] intact = BaseOfCommands(lsn, [.. Units.Command("SET", "a", "2"), .. Units.Command("SET", "b", "2")]);
+        using (var file = disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New))
+        {
+            file.Write(0, intact);
+            file.Flush();
+        }
+        Assert.Null(journal.InstallBase(lsn, rdb: false));
+        Assert.Null(journal.Stop());
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, new Collector()).Outcome);
+        string path = Names.PathOf(Names.Base(1, rdb: false));
+        for (var i = 0; i < intact.Length; i++)
+        {
+            disk[path] = intact[..i];
+            Assert.True(JournalRun.Read(disk, new Collector()).Outcome == JournalOutcome.Refused, $"cut at {i}");
+            disk[path] = [.. intact[..i], (byte)(intact[i] ^ 1), .. intact[(i + 1)..]];
+            Assert.True(JournalRun.Read(disk, new Collector()).Outcome == JournalOutcome.Refused, $"changed at {i}");
+        }
+    }
+
+    private static byte[] BaseOfCommands(long lsn, byte[] commands)
+    {
+        byte[] content = [.. BasePosition.Line(lsn), .. BaseEnd.Announcement, .. commands];
+        var end = new BaseEnd();
+        end.Add(content);
+        return [.. content, .. end.Line()];
     }
 
     [Fact]

@@ -114,22 +114,22 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         if (journal.RedisAt < intact.Length) return;
         foreach (var from in Sample(intact.Length - 1, random, 300))
         {
-            var count = random.Next(4) == 0 ? random.Next(1, 3000) : 1;
+            var count = random.Next(4) == 0 ? random.Next(1, 20_000) : 1;
             var to = Math.Min(intact.Length, from + count);
             disk[path] = [.. intact[..from], .. intact[to..]];
-            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: to, $"{to - from} bytes removed at {from}");
+            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: to, $"{to - from} bytes removed at {from}", isMoved: true);
             var added = new byte[count];
             random.NextBytes(added);
             disk[path] = [.. intact[..from], .. added, .. intact[from..]];
-            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: from, $"{count} bytes added at {from}");
+            Check(journal, FirstDifference(intact, disk[path]), survivorsFrom: from, $"{count} bytes added at {from}", isMoved: true);
         }
     }
 
     /// <summary>
     /// <paramref name="damage"/> is the offset of the first damaged byte. Headers at or after
-    /// <paramref name="survivorsFrom"/> are intact.
+    /// <paramref name="survivorsFrom"/> are intact. If bytes have moved, padding may stand at the damage, so that it is found behind.
     /// </summary>
-    private static void Check(Journal journal, int damage, int survivorsFrom, string what)
+    private static void Check(Journal journal, int damage, int survivorsFrom, string what, bool isMoved = false)
     {
         var (ending, disk, units, groups, ours, redisAt) = journal;
         var report = Read(disk, out var found);
@@ -160,7 +160,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         if (highest > good || redisShows || isBeginning)
         {
             Assert.True(
-                report.Outcome == JournalOutcome.Refused && report.Offset == start,
+                report.Outcome == JournalOutcome.Refused && (report.Offset == start || isMoved && report.Offset > start),
                 $"{what}: refusal at {start} expected, {report}");
             return;
         }
@@ -170,7 +170,7 @@ public sealed partial class SmallJournalTests(ITestOutputHelper output)
         Assert.True(
             report.Outcome == JournalOutcome.Cut || (isInvisible && report.Outcome == JournalOutcome.Clean), $"{what}: {report}");
         if (report.Outcome == JournalOutcome.Cut)
-            Assert.True(report.Offset == start, $"{what}: cut at {start} expected, {report}");
+            Assert.True(report.Offset == start || isMoved && report.Offset > start, $"{what}: cut at {start} expected, {report}");
     }
 
     private static Journal MakeJournal(Random random, Ending ending, Action<byte[]>? look = null)

@@ -203,6 +203,8 @@ internal sealed class Invalidations(ServerCore server)
         Interlocked.Add(ref _keys, -table.Keys);
         Interlocked.Add(ref _items, -table.Items);
         table.Clear();
+        // The table is in the memory of the shard's store, which may have been replaced.
+        shard.Keys.Readers = null;
     }
 
     private void Shrink(Shard shard)

@@ -40,11 +40,12 @@ internal ref partial struct CommandContext
         }
         // A command that runs again keeps its original deadline.
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
-        if (EarlierDeadline > 0) (deadline, milliseconds) = (EarlierDeadline, Math.Max(1, EarlierDeadline - Now));
+        if (Earlier is { Deadline: > 0 and var before }) (deadline, milliseconds) = (before, Math.Max(1, before - Now));
         Action<ReplyWriter> answer = nullIsArray ? static reply => reply.NullArray() : static reply => reply.Null();
         var waiter = new Waiter(Session, wanted, Router.ShardsOf(_server, Session, Row, Args), test, answer)
         {
             State = state,
+            IsWrite = Row.IsWrite,
             ServedWithoutValue = servedWithoutValue,
             Deadline = deadline,
         };
@@ -72,7 +73,7 @@ internal ref partial struct CommandContext
 
     /// <summary>
     /// Blocks the client while work outside of the server is done. The work wakes the waiter with <see cref="WakeReason.Again"/>,
-    /// and the command runs again with an <see cref="EarlierDeadline"/>. Neither the end of the client nor CLIENT UNBLOCK ends the wait.
+    /// and the command runs again with its <see cref="Earlier"/> wait. Neither the end of the client nor CLIENT UNBLOCK ends the wait.
     /// </summary>
     public Waiter? BlockForWork()
     {

@@ -75,8 +75,8 @@ internal ref partial struct CommandContext
     /// <summary>The number of keys that an earlier run of this command reported as misses before it moved to a worker.</summary>
     internal int ReportedMisses { get; set; }
 
-    /// <summary>The end of the wait that an earlier run of this command began, in Unix milliseconds; 0 for none.</summary>
-    internal long EarlierDeadline { get; set; }
+    /// <summary>The wait that an earlier run of this command began, or null. Its deadline and its state still apply.</summary>
+    internal Waiter? Earlier { get; set; }
 
     /// <summary>Whether maxmemory was exceeded when the command, or the transaction that it is part of, began.</summary>
     internal bool LacksMemory { get; set; }

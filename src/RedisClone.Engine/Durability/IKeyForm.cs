@@ -14,7 +14,10 @@ internal interface IKeyForm
     /// <summary>Writes a whole key.</summary>
     void Key(in Entry entry);
 
-    /// <summary>Writes a part of a large key; true after the last part.</summary>
+    /// <summary>
+    /// Writes a part of a large key; true after the last part. Each part may come from another thread, with another instance, so all that the
+    /// next part needs is in <paramref name="place"/>.
+    /// </summary>
     bool Part(in Entry entry, ref CapturePlace place);
 
     /// <summary>Ends the output since <see cref="Begin"/> and passes all of it to the target.</summary>

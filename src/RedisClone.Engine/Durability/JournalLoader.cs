@@ -2,7 +2,6 @@ using System.Text;
 using RedisClone.Engine.Commands;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Reading;
-using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -17,8 +16,6 @@ namespace RedisClone.Engine.Durability;
 /// </remarks>
 internal sealed class JournalLoader : IJournalSink, IDisposable
 {
-    private const int LargeCommand = 1 << 20;
-
     private readonly ServerCore _server;
     private readonly LoadWorkers<ReplayBatch> _workers;
     private readonly ReplayRun _run;
@@ -73,9 +70,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
         if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
             return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
         ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? _server.Shards.HashOf(command[row.FirstKey]) : 0;
-        // In a small heap, a large command is not copied for a thread while that thread holds another one.
-        bool isLarge = HeapLimit.IsSmall && command.Bytes.Length > LargeCommand;
-        if (isLarge || !row.HasSingleKey) return ApplyAlone(command, row, hash);
+        if (!row.HasSingleKey || LoadRoom.IsLarge(command.Bytes.Length)) return ApplyAlone(command, row, hash);
         if (_workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length) is not { } batch) return _workers.Settle();
         batch.Add(command, row, hash);
         return null;

@@ -1,3 +1,4 @@
+using RedisClone.Memory;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
@@ -5,6 +6,14 @@ namespace RedisClone.Engine.Durability;
 /// <summary>Makes room in a shard while data is loaded, because no background work runs then.</summary>
 internal static class LoadRoom
 {
+    private const int LargeItem = 1 << 20;
+
+    /// <summary>
+    /// Whether an item of this many bytes is loaded alone: in a small heap, it is not copied for a thread while that thread holds another
+    /// large one.
+    /// </summary>
+    public static bool IsLarge(int bytes) => HeapLimit.IsSmall && bytes > LargeItem;
+
     /// <summary>The reason of a load that failed for lack of memory.</summary>
     public const string LacksMemory = "there is not enough memory for the data";
 

@@ -109,7 +109,7 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
         _writer.Type(type);
         _writer.String(entry.Key);
         if (type == RdbType.HashMetadata) _writer.Milliseconds(HashValue.NextExpiry(entry));
-        if (entry.Type == ValueType.Stream) _streams.Begin(entry, type);
+        if (entry.Type == ValueType.Stream) _streams.Begin(entry);
         else _writer.Length((ulong)count);
     }
 

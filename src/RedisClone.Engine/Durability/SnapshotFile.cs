@@ -48,6 +48,7 @@ internal sealed class SnapshotFile : IDisposable
     private readonly byte[][] _libraries;
     private readonly ISnapshotOutput _output;
     private RdbWriter? _rdb;
+    private BaseEnd? _end;
 
     /// <summary>Collects the content of the header. The caller holds every shard.</summary>
     public SnapshotFile(ServerCore server, SnapshotOrder order)
@@ -80,7 +81,12 @@ internal sealed class SnapshotFile : IDisposable
         _output.Open();
         if (!_order.AsRdb)
         {
-            if (_order.Lsn >= 0) _output.Write(BasePosition.Line(_order.Lsn));
+            if (_order.Lsn >= 0)
+            {
+                _end = new BaseEnd();
+                WriteCommands(BasePosition.Line(_order.Lsn));
+                WriteCommands(BaseEnd.Announcement);
+            }
             foreach (byte[] library in _libraries) WriteLoad(library);
             return;
         }
@@ -108,14 +114,20 @@ internal sealed class SnapshotFile : IDisposable
 
     private void WriteLoad(byte[] library)
     {
-        _output.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n${library.Length}\r\n")));
-        _output.Write(library);
-        _output.Write("\r\n"u8);
+        WriteCommands(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n${library.Length}\r\n")));
+        WriteCommands(library);
+        WriteCommands("\r\n"u8);
+    }
+
+    private void WriteCommands(ReadOnlySpan<byte> bytes)
+    {
+        _end?.Add(bytes);
+        _output.Write(bytes);
     }
 
     public void Append(ReadOnlySpan<byte> bytes)
     {
-        if (_rdb is null) _output.Write(bytes);
+        if (_rdb is null) WriteCommands(bytes);
         else _rdb.Raw(bytes);
     }
 
@@ -126,6 +138,7 @@ internal sealed class SnapshotFile : IDisposable
     public void End()
     {
         _rdb?.End(_withChecksum);
+        if (_end is not null) _output.Write(_end.Line());
         _output.End();
     }
 

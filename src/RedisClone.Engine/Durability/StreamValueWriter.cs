@@ -16,7 +16,6 @@ internal sealed class StreamValueWriter(RdbWriter writer)
 
     private readonly RdbStreamWriter _stream = new(writer);
     private readonly RdbStreamNodeWriter _node = new();
-    private RdbType _type;
 
     /// <summary>
     /// The oldest encoding that has all data of the stream. It need not have the active time of consumers; readers use the
@@ -31,21 +30,17 @@ internal sealed class StreamValueWriter(RdbWriter writer)
 
     public void Write(in Entry entry, RdbType type)
     {
-        Begin(entry, type);
+        Begin(entry);
         Nodes(StreamValue.Entries(entry), long.MaxValue, out _);
-        End(entry);
+        End(entry, type);
     }
 
     /// <summary>Writes what precedes the entries.</summary>
-    public void Begin(in Entry entry, RdbType type)
-    {
-        _type = type;
-        _stream.BeginNodes(type, StreamValue.Blocks(entry));
-    }
+    public void Begin(in Entry entry) => _stream.BeginNodes(StreamValue.Blocks(entry));
 
     /// <summary>
     /// Writes some nodes, from the place where the previous part ended. With the last of them it also writes everything that
-    /// follows, and returns true.
+    /// follows, and returns true. Another thread, with a writer of its own, may have written the previous part.
     /// </summary>
     public bool Part(in Entry entry, int nodes, ref CapturePlace place)
     {
@@ -54,11 +49,11 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             (place.Cursor, place.Sequence) = (next.Milliseconds, next.Sequence);
             return false;
         }
-        End(entry);
+        End(entry, TypeOf(entry));
         return true;
     }
 
-    private void End(in Entry entry)
+    private void End(in Entry entry, RdbType type)
     {
         StreamCounts counts = StreamCounts.Of(entry);
         long groups = StreamGroup.Count(entry);
@@ -70,9 +65,9 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             HighestDeleted = Id(counts.State.HighestDeleted),
             EntriesAdded = counts.State.Added,
         };
-        _stream.EndEntries(state, groups);
-        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i));
-        if (_type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
+        _stream.EndEntries(type, state, groups);
+        for (long i = 0; i < groups; i++) Group(StreamGroup.At(entry, i), type);
+        if (type >= RdbType.Stream4) Producers(StreamProducers.Of(entry));
     }
 
     /// <summary>
@@ -109,7 +104,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         return true;
     }
 
-    private void Group(StreamGroup group)
+    private void Group(StreamGroup group, RdbType type)
     {
         _stream.Group(group.Name, Id(group.Last), group.EntriesRead, group.PendingCount);
         bool more = true;
@@ -124,7 +119,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             for (StreamId next = StreamId.Min; more && consumer.TryNextPending(next, out StreamId id); more = id.TryNext(out next))
                 _stream.ConsumerPending(Id(id));
         }
-        if (_type < RdbType.Stream5) return;
+        if (type < RdbType.Stream5) return;
         _stream.Returned(group.ReturnedCount);
         for (long order = long.MinValue; group.TryNextReturned(order, out PendingEntry returned); order = returned.Order + 1)
             _stream.ReturnedId(Id(returned.Id));

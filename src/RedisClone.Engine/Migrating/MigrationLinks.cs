@@ -67,7 +67,7 @@ internal sealed class MigrationLinks(ServerCore server)
     public bool MustWait(ref CommandContext c)
     {
         bool mayWrite = (c.Flags & (CommandFlags.Write | CommandFlags.RunsScript)) != 0 && !c.Row.Has(CommandFlags.ReadOnly);
-        bool isOwn = c.EarlierDeadline > 0 && c.Session.Migration is not null;
+        bool isOwn = c.Earlier is not null && c.Session.Migration is not null;
         if (!mayWrite || isOwn || c.Session.IsPrimary || c.Row.Handler == DumpCommands.RestoreHandler) return false;
         bool waits = false;
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
@@ -88,7 +88,7 @@ internal sealed class MigrationLinks(ServerCore server)
     /// </summary>
     public bool MustWait(Waiter waiter)
     {
-        if (Running == 0) return false;
+        if (Running == 0 || !waiter.IsWrite) return false;
         lock (_gate)
         {
             foreach (Migration migration in _running)

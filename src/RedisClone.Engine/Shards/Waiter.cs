@@ -75,6 +75,9 @@ internal sealed class Waiter : IDisposable
     /// </summary>
     public object? State { get; init; }
 
+    /// <summary>Whether the command changes data.</summary>
+    public bool IsWrite { get; init; }
+
     /// <summary>The time of the timeout in Unix milliseconds; 0 for none.</summary>
     public long Deadline { get; init; }
 

@@ -42,6 +42,17 @@ internal static class Checksum
         return state;
     }
 
+    /// <summary>The state before these bytes were added.</summary>
+    public static uint Undo(uint state, ReadOnlySpan<byte> bytes)
+    {
+        for (int i = bytes.Length - 1; i >= 0; i--)
+        {
+            for (int bit = 0; bit < 8; bit++) state = (int)state < 0 ? (state ^ Polynomial) << 1 | 1 : state << 1;
+            state ^= bytes[i];
+        }
+        return state;
+    }
+
     public static uint Add(uint state, ulong value) => BitOperations.Crc32C(state, value);
 
     private static uint AddThree(uint state, ReadOnlySpan<ulong> words)

@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Buffers.Binary;
 using System.Buffers.Text;
 
 namespace RedisClone.Journal.Format;
@@ -34,7 +35,7 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
     private static ReadOnlySpan<byte> CheckKey => " chk="u8;
 
     /// <summary>How far from its offset <see cref="TryReadMoved"/> finds a line.</summary>
-    private const int MostMoved = 4096;
+    private const int MostMoved = 1 << 20;
 
     /// <summary>The length of the line from its last key to its end.</summary>
     private const int EndLength = 15;
@@ -70,22 +71,23 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
 
     /// <summary>
     /// Reads a line that was written at another offset, at most <see cref="MostMoved"/> bytes away: bytes before it were removed or added
-    /// since. <paramref name="moved"/> is tried first and becomes the distance.
+    /// since. One of 2,000 lines with a wrong checksum is read too.
     /// </summary>
-    public static bool TryReadMoved(ReadOnlySpan<byte> bytes, ulong salt, long offset, ref int moved, out GroupHeader header, out int length)
+    public static bool TryReadMoved(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length) =>
+        TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check)
+        && Math.Abs(OffsetOf(covered, check, salt, offset) - offset) <= MostMoved;
+
+    /// <summary>
+    /// The offset at which a line has this checksum, in the same 4 GB as <paramref name="near"/>. There is exactly one: a CRC of 32 bits
+    /// determines four bytes of its input if the others are known.
+    /// </summary>
+    private static long OffsetOf(ReadOnlySpan<byte> line, uint check, ulong salt, long near)
     {
-        if (!TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check)) return false;
-        if (check == Check(covered, salt, offset + moved)) return true;
-        for (int distance = 1; distance <= MostMoved; distance++)
-        {
-            foreach (int by in (ReadOnlySpan<int>)[distance, -distance])
-            {
-                if (check != Check(covered, salt, offset + by)) continue;
-                moved = by;
-                return true;
-            }
-        }
-        return false;
+        Span<byte> high = stackalloc byte[4];
+        BinaryPrimitives.WriteInt32LittleEndian(high, (int)(near >> 32));
+        uint state = Checksum.Undo(Checksum.Undo(Checksum.Finish(check), line), high);
+        uint low = Checksum.Undo(state, [0, 0, 0, 0]) ^ Checksum.Add(Checksum.Start, salt);
+        return near >> 32 << 32 | low;
     }
 
     private static bool TryParse(

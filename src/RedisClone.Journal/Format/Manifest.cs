@@ -18,8 +18,8 @@ public enum ManifestFileKind
 /// <param name="Sequence">The sequence number.</param>
 /// <param name="Kind">The role of the file.</param>
 /// <param name="HasHeader">
-/// True for an increment whose header and first mark were durable before a manifest named the file so. A manifest of redis-server
-/// states this of no file. redis-server ignores the key.
+/// True for an increment whose header and first mark were durable before a manifest named the file so, and for a base of commands with a
+/// position and a <see cref="BaseEnd"/>. A manifest of redis-server states this of no file. redis-server ignores the key.
 /// </param>
 public sealed record ManifestFile(string Name, long Sequence, ManifestFileKind Kind, bool HasHeader = false);
 
@@ -175,7 +175,7 @@ public sealed class Manifest
         if (name.Length == 0 || sequence == 0 || kind.Length == 0) return Invalid;
         if (sequence is < 0 or > MaxSequence) return SequenceOutOfRange;
         if (kind[0] is not ('b' or 'h' or 'i')) return "Unknown AOF file type";
-        file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0], hasHeader && kind[0] != 'b');
+        file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0], hasHeader);
         return null;
     }
 

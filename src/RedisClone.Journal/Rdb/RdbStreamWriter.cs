@@ -33,18 +33,16 @@ public sealed class RdbStreamWriter(RdbWriter writer)
     /// Begins a stream of <paramref name="entries"/> entries, none of which is deleted. The caller writes the type
     /// byte, before the key.
     /// </summary>
-    public void Begin(RdbType type, long entries)
+    public void Begin(long entries)
     {
-        _type = type;
         _left = entries;
         _wordCount = _nodeEntries = 0;
         writer.Length((ulong)((entries + EntriesPerNode - 1) / EntriesPerNode));
     }
 
     /// <summary>Begins a stream whose entries already are in nodes.</summary>
-    public void BeginNodes(RdbType type, long nodes)
+    public void BeginNodes(long nodes)
     {
-        _type = type;
         _wordCount = 0;
         writer.Length((ulong)nodes);
     }
@@ -71,8 +69,12 @@ public sealed class RdbStreamWriter(RdbWriter writer)
         Keep(value);
     }
 
-    public void EndEntries(in RdbStreamState state, long groups)
+    /// <summary>
+    /// Ends the entries of a stream of this type. Another writer may have written the beginning, so what follows depends on nothing before.
+    /// </summary>
+    public void EndEntries(RdbType type, in RdbStreamState state, long groups)
     {
+        _type = type;
         WriteEntry();
         writer.Length(state.Length);
         Id(state.Last);

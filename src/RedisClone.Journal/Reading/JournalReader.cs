@@ -110,18 +110,30 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             salt = found;
             return result;
         }
-        if (file.HasHeader) return new(FileEnd.Damaged, 0, "the file's header is missing");
         _window.MoveTo(0);
-        if (file.Kind != ManifestFileKind.Base) return CommandRegion.Read(_window, _state, sink);
+        if (file.Kind == ManifestFileKind.Base) return ReadCommandBase(file, sink);
+        return file.HasHeader ? new(FileEnd.Damaged, 0, "the file's header is missing") : CommandRegion.Read(_window, _state, sink);
+    }
 
+    /// <summary>
+    /// Reads a base of commands. One of this server was durable before the manifest named it, so no power loss explains that it is damaged
+    /// or cut.
+    /// </summary>
+    private FileResult ReadCommandBase(ManifestFile file, IJournalSink sink)
+    {
         // The size of a base is unrelated to its stream position, so the position comes from its first line.
         _window.Fill(Math.Min(_window.Length, FileHeader.Length));
         long position = BasePosition.Read(_window.Bytes);
+        bool hasEnd = BaseEnd.IsAnnounced(_window.Bytes);
         if (position > StreamState.MaxLsn) return StreamState.OutOfRange(position, 0);
+        if (file.HasHeader && !hasEnd) return new(FileEnd.Refused, 0, "the first lines of the base are missing");
         FileResult read = CommandRegion.Read(_window, _state, sink);
         if (position >= 0) _state.Lsn = position;
         _state.IsLsnKnown = position >= 0;
-        return read;
+        if (position >= 0 && read.End != FileEnd.Whole) return read with { End = FileEnd.Refused };
+        return hasEnd && !BaseEnd.Matches(_window)
+            ? new(FileEnd.Refused, read.Kept, "the checksum at the end of the base does not match")
+            : read;
     }
 
     /// <summary>

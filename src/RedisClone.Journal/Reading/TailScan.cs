@@ -15,9 +15,6 @@ internal readonly record struct TailFindings(long Durable, long Offset, long Red
 /// </summary>
 internal static class TailScan
 {
-    /// <summary>Values may contain any number of lines that look like headers, and each search takes a tenth of a millisecond.</summary>
-    private const int MostSearches = 1000;
-
     /// <summary>
     /// Searches for lines of this server, starting at <paramref name="from"/>. The checksum of a line includes the salt
     /// of the file and the offset of the line, so an imitation or a copy in a value does not verify. Lines that are a little away from
@@ -26,7 +23,6 @@ internal static class TailScan
     public static TailFindings Survivors(FileWindow window, ulong salt, long from)
     {
         (long highest, long highestAt, long redisAt) = (-1L, 0L, -1L);
-        (int moved, int searches) = (0, 0);
         window.MoveTo(from);
         while (window.Fill(1))
         {
@@ -45,7 +41,7 @@ internal static class TailScan
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
             long end = 0L;
             if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out GroupHeader header, out int length) ||
-                searches++ < MostSearches && GroupHeader.TryReadMoved(window.Bytes, salt, window.Offset, ref moved, out header, out length))
+                GroupHeader.TryReadMoved(window.Bytes, salt, window.Offset, out header, out length))
             {
                 if (header.Durable > highest) (highest, highestAt) = (header.Durable, window.Offset);
                 end = length + header.Payload;

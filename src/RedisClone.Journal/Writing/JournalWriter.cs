@@ -166,7 +166,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         bool isRebuild = State == JournalState.Rebuilding;
         while (_switchedAt != lsn && WriteNext(fillAhead: false)) { }
         long sequence = directory.TakeBaseSequence();
-        var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base);
+        var @base = new ManifestFile(names.Base(sequence, rdb), sequence, ManifestFileKind.Base, HasHeader: !rdb);
         using (IDiskFile file = disk.Open(names.PathOf(names.TemporaryBase), DiskOpen.Existing)) file.Flush();
         if (isRebuild)
         {

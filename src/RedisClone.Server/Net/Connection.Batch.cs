@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using RedisClone.Configuration;
 using RedisClone.Engine;
+using RedisClone.Engine.Caching;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Transactions;
@@ -27,7 +28,7 @@ internal sealed partial class Connection
     private Outcome _outcome;           // of the last run on a worker
     private ShardSet _widened;          // the shards that the last run asked for
     private int _reportedMisses;        // of the last run, if the command moved to a worker
-    private long _deadline;             // of the wait before, if the command runs again
+    private Waiter? _earlier;           // of the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
     private string? _refusal;           // found when the shards of a command that waited became free
 
@@ -141,8 +142,9 @@ internal sealed partial class Connection
             }
             else
             {
-                // Shows the command to MONITOR clients. EXEC is shown after the commands of its transaction.
-                if (_server.Monitors.Any && row!.Handler != TransactionCommands.ExecHandler) _server.Monitors.Show(Session, Session.PeerName, row, request);
+                // Shows the command to MONITOR clients, once. EXEC is shown after the commands of its transaction.
+                if (_server.Monitors.Any && _earlier is null && row!.Handler != TransactionCommands.ExecHandler)
+                    _server.Monitors.Show(Session, Session.PeerName, row, request);
                 if (!Dispatch(request, lane, ref started)) return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
@@ -225,7 +227,7 @@ internal sealed partial class Connection
         ref readonly Prepared prepared = ref _prepared[_current];
         var context = new CommandContext(Session, prepared.Row!, request, prepared.Hash, lane, held, _now, onWorker);
         context.ReportedMisses = _reportedMisses;
-        context.EarlierDeadline = _deadline;
+        context.Earlier = _earlier;
         Outcome outcome = _server.Executor.Run(ref context, ref started, ref _widened);
         if (outcome == Outcome.Moved) _reportedMisses = context.Misses;
         return outcome;
@@ -342,7 +344,7 @@ internal sealed partial class Connection
         }
         if (waiter.Reason == WakeReason.Again)
         {
-            _deadline = waiter.Deadline;
+            _earlier = waiter;
             _reportedMisses = 0;
             _begun = true;
             return;
@@ -367,6 +369,7 @@ internal sealed partial class Connection
                 break;
         }
         if (waiter.Reason == WakeReason.Served) return;
+        if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         _server.Executor.Count(Session.Reply, row, 0, _server.Lanes.Current, Session.Reply.Errors - errors);
     }
 
@@ -374,7 +377,7 @@ internal sealed partial class Connection
     {
         if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
         _reportedMisses = 0;
-        _deadline = 0;
+        _earlier = null;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
         lane.CommandsProcessed++;

@@ -196,4 +196,72 @@ public sealed class RedirectionTests
         at.Expect($"-MOVED 0 127.0.0.1:{target.Port}", "EXEC");
         Assert.Equal($"MOVED 0 127.0.0.1:{target.Port}", blocked.Read().Text);
     }
+
+    /// <summary>A reader that waits for what comes after the last entry misses none when other slots leave its node.</summary>
+    [Fact]
+    public async Task AReaderMissesNoEntryWhileOtherSlotsMove()
+    {
+        using var cluster = new ClusterOfNodes("ooo", replicas: 0, "--cluster-require-full-coverage", "no");
+        ServerProcess node = cluster.Nodes[0];
+        const string key = "{06S}1";
+        using RespClient at = node.Connect();
+        at.Call("XADD", key, "1-1", "f", "v");
+        using var end = new CancellationTokenSource();
+        Task mover = Task.Run(() =>
+        {
+            using RespClient admin = node.Connect();
+            while (!end.IsCancellationRequested)
+            {
+                admin.Expect("+OK", "CLUSTER", "DELSLOTS", "5");
+                admin.Expect("+OK", "CLUSTER", "ADDSLOTS", "5");
+            }
+        });
+        RespClient[] readers = [.. Enumerable.Range(0, 8).Select(_ => node.Connect())];
+        for (int i = 2; i < 60; i++)
+        {
+            foreach (RespClient reader in readers) reader.Send("XREAD", "BLOCK", "0", "STREAMS", key, "$");
+            FollowingTests.Until(
+                () => at.Call("INFO", "clients").Text!.Contains($"blocked_clients:{readers.Length}", StringComparison.Ordinal), "no wait", node);
+            at.Call("XADD", key, $"{i}-1", "f", "v");
+            foreach (RespClient reader in readers) Assert.Equal($"{i}-1", reader.Read().Items![0].Items![1].Items![0].Items![0].Text);
+        }
+        end.Cancel();
+        await mover;
+        foreach (RespClient reader in readers) reader.Dispose();
+    }
+
+    /// <summary>A client that waits for a key of a slot that is imported learns that the import has ended without the slot.</summary>
+    [Fact]
+    public void AnImportThatEndsRedirectsItsBlockedClients()
+    {
+        using var cluster = new ClusterOfNodes("ooo", replicas: 0);
+        ServerProcess owner = cluster.Nodes[0], target = cluster.Nodes[1];
+        using RespClient blocked = target.Connect(), to = target.Connect();
+        to.Expect("+OK", "CLUSTER", "SETSLOT", "0", "IMPORTING", ClusterOfNodes.NameOf(owner));
+        blocked.Expect("+OK", "ASKING");
+        blocked.Send("BLPOP", "{06S}1", "0");
+        FollowingTests.Until(() => to.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "not blocked", target);
+        to.Expect("+OK", "CLUSTER", "SETSLOT", "0", "STABLE");
+        Assert.Equal($"MOVED 0 127.0.0.1:{owner.Port}", blocked.Read().Text);
+    }
+
+    /// <summary>A client that reads from a replica learns that the slot has left its primary.</summary>
+    [Fact]
+    public void AReplicaRedirectsItsBlockedReaders()
+    {
+        using var cluster = new ClusterOfNodes("oooooo", replicas: 1);
+        ServerProcess owner = cluster.Nodes[0], target = cluster.Nodes[1];
+        string itself = $"myself,slave {ClusterOfNodes.NameOf(owner)}";
+        ServerProcess replica = cluster.Nodes.First(node => ClusterOfNodes.Call(node, "CLUSTER", "NODES").Text!.Contains(itself, StringComparison.Ordinal));
+        using RespClient reader = replica.Connect(), to = target.Connect(), at = owner.Connect();
+        reader.Expect("+OK", "READONLY");
+        reader.Send("XREAD", "BLOCK", "0", "STREAMS", "{06S}1", "$");
+        FollowingTests.Until(
+            () => ClusterOfNodes.Call(replica, "INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "not blocked", replica);
+        string name = ClusterOfNodes.NameOf(target);
+        to.Expect("+OK", "CLUSTER", "SETSLOT", "0", "IMPORTING", ClusterOfNodes.NameOf(owner));
+        to.Expect("+OK", "CLUSTER", "SETSLOT", "0", "NODE", name);
+        at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "NODE", name);
+        Assert.Equal($"MOVED 0 127.0.0.1:{target.Port}", reader.Read().Text);
+    }
 }

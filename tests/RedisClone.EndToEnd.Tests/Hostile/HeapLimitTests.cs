@@ -1,3 +1,4 @@
+using System.Security.Cryptography;
 using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Hostile;
@@ -151,6 +152,48 @@ public sealed class HeapLimitTests
             }
         }
         foreach (RespClient client in clients) client.Dispose();
+    }
+
+    /// <summary>A start finds room for the large values that the heap had, again and again.</summary>
+    [Theory]
+    [InlineData("--appendonly yes")]
+    [InlineData("--appendonly no")]
+    public void LargeValuesThatFittedAreLoaded(string journal)
+    {
+        const string limited = "export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER";
+        var random = new Random(2);
+        string blob = Convert.ToBase64String(RandomNumberGenerator.GetBytes(7 << 20));
+        var lengths = new Dictionary<string, long>();
+        using var server = new ShellServer($"{limited} > log", "--save ''", journal);
+        for (int i = 0, refused = 0; i < 200 && refused < 4; i++)
+        {
+            try
+            {
+                using RespClient client = server.Connect();
+                string key = $"key:{random.Next(30)}";
+                Reply reply = random.Next(2) == 0
+                    ? client.Call("SET", key, blob[..random.Next(1 << 20, 9 << 20)])
+                    : client.Call("APPEND", key, blob[..random.Next(1 << 10, 2 << 20)]);
+                if (reply.Type == '-') refused++;
+            }
+            catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
+            {
+                refused++;
+            }
+        }
+        using (RespClient client = server.Connect())
+        {
+            foreach (Reply key in client.Call("KEYS", "*").Items!) lengths[key.Text!] = client.Call("STRLEN", key.Text!).Integer;
+            if (journal.EndsWith("no", StringComparison.Ordinal)) client.Expect("+OK", "SAVE");
+        }
+        Assert.Equal(0, server.StopOrKill());
+        for (int start = 0; start < 3; start++)
+        {
+            using var again = new ShellServer($"{limited} --dir {server.Folder} > log", "--save ''", journal);
+            using (RespClient reader = again.Connect())
+                foreach ((string key, long length) in lengths) Assert.Equal(length, reader.Call("STRLEN", key).Integer);
+            Assert.Equal(0, again.StopOrKill());
+        }
     }
 
     /// <summary>A request with more arguments than the memory can hold closes its connection and writes few log lines.</summary>

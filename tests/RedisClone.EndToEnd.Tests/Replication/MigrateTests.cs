@@ -262,6 +262,25 @@ public sealed class MigrateTests
         server.AssertWell();
     }
 
+    /// <summary>A reader changes nothing, so it is served while one of its streams moves.</summary>
+    [Fact]
+    public async Task ABlockedReaderIsServedWhileItsStreamMoves()
+    {
+        using TcpListener target = Listen(out string port);
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using RespClient client = server.Connect(), reader = server.Connect(), other = server.Connect();
+        foreach (string key in new[] { "s", "other" }) other.Call("XADD", key, "1-1", "f", "v");
+        reader.Send("XREAD", "BLOCK", "0", "STREAMS", "s", "other", "$", "$");
+        FollowingTests.Until(
+            () => other.Call("INFO", "clients").Text!.Contains("blocked_clients:1", StringComparison.Ordinal), "the reader does not wait", server);
+        client.Send("MIGRATE", "127.0.0.1", port, "s", "0", "60000");
+        using TcpClient link = await target.AcceptTcpClientAsync();
+        await link.Client.ReceiveAsync(new byte[4096]);
+        other.Call("XADD", "other", "2-1", "f", "v");
+        Assert.Equal("2-1", reader.Read().Items![0].Items![1].Items![0].Items![0].Text);
+        server.AssertWell();
+    }
+
     /// <summary>A node that loses the slot of a key while the key moves answers with a redirection, and the key can be written again.</summary>
     [Fact]
     public async Task AKeyIsFreeAfterItsMoveWasRedirected()

@@ -111,10 +111,10 @@ public sealed class RdbDamageTests(ITestOutputHelper output)
         writer.Type(RdbType.Stream5);
         writer.String("s"u8);
         var stream = new RdbStreamWriter(writer);
-        stream.Begin(RdbType.Stream3, 1);
+        stream.Begin(1);
         stream.BeginEntry(new(5, 1));
         stream.Field("a"u8, "b"u8);
-        stream.EndEntries(new() { Length = 1, Last = new(5, 1), First = new(5, 1), EntriesAdded = 1 }, 1);
+        stream.EndEntries(RdbType.Stream3, new() { Length = 1, Last = new(5, 1), First = new(5, 1), EntriesAdded = 1 }, 1);
         stream.Group("g"u8, new(5, 1), 1, 1);
         stream.Pending(new(5, 1), 1234, 2);
         stream.Consumers(0);

@@ -339,13 +339,13 @@ public sealed class RdbModel : IRdbVisitor
 
     private static void WriteStream(RdbStreamWriter stream, RdbValue value, RdbType type)
     {
-        stream.Begin(type, value.Entries.Count);
+        stream.Begin(value.Entries.Count);
         foreach (var (id, words) in value.Entries)
         {
             stream.BeginEntry(id);
             for (var i = 0; i < words.Count; i += 2) stream.Field(words[i], words[i + 1]);
         }
-        stream.EndEntries(value.State, value.Groups.Count);
+        stream.EndEntries(type, value.State, value.Groups.Count);
         foreach (var group in value.Groups)
         {
             stream.Group(group.Name, group.Last, group.EntriesRead, group.Pending.Count);

@@ -207,6 +207,43 @@ public sealed class TrackingTests
         Assert.Equal("[invalidate nil]", client.Read());
     }
 
+    /// <summary>A command that blocks and is not served uses the choice up too.</summary>
+    [Theory]
+    [InlineData("BLPOP none 0.01")]
+    [InlineData("XREAD BLOCK 10 STREAMS none $")]
+    [InlineData("WAIT 1 10")]
+    public async Task ATimeoutUsesUpTheChoice(string blocking)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), writer = server.Connect();
+        client.Run("HELLO 3");
+        client.Run("CLIENT TRACKING ON OPTOUT");
+        client.Run("CLIENT CACHING NO");
+        client.Run(blocking);
+        client.Run("GET b");
+        writer.Run("SET b 1");
+        Assert.Equal("[invalidate [b]]", client.Read());
+    }
+
+    /// <summary>Data that is loaded again may differ from what clients keep. The table of the old data goes with it.</summary>
+    [Fact]
+    public async Task AReloadInvalidatesEverything()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-tracking-").FullName;
+        await using (RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.Dir = folder))
+        {
+            using TestClient client = server.Connect(), admin = server.Connect();
+            admin.Run("SET a 1");
+            client.Run("HELLO 3");
+            client.Run("CLIENT TRACKING ON");
+            client.Run("GET a");
+            Assert.Equal("OK", admin.Run("DEBUG RELOAD"));
+            Assert.Equal("[invalidate nil]", client.Read());
+            for (int i = 0; i < server.Core.Shards.Count; i++) Assert.Null(server.Core.Shards[i].Keys.Readers);
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
     [Fact]
     public async Task TheTableIsBoundedAndIsFreedWithTheLastClient()
     {

@@ -49,8 +49,7 @@ internal static class MigrateCommand
 
     private static void Migrate(ref CommandContext c)
     {
-        // Only the second run of a command has the time at which its wait began.
-        if (c.EarlierDeadline > 0 && c.Session.Migration is { } transfer)
+        if (c.Earlier is not null && c.Session.Migration is { } transfer)
         {
             try
             {

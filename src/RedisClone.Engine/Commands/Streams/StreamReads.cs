@@ -106,7 +106,7 @@ internal static class StreamReads
     /// </summary>
     private static bool TryResolve(ref CommandContext c, in StreamReadOptions options, scoped Span<StreamId> after, out long work)
     {
-        var wait = c.Session.Waiter?.State as StreamWait;
+        var wait = (c.Session.Waiter ?? c.Earlier)?.State as StreamWait;
         work = 0;
         for (int i = 0; i < options.Keys; i++)
         {

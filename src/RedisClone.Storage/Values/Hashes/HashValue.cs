@@ -178,7 +178,10 @@ public static class HashValue
     /// <summary>A random live field. Every field has the same probability. Returns false if there is none.</summary>
     public static bool TryGetRandom(in Entry entry, out HashField field)
     {
-        HashFields one = HashFields.Some(entry, 1);
+        // One random number for the place costs less than one for each field.
+        bool isPlace = !IsLarge(entry) && !HidesFields(entry);
+        HashFields one = isPlace ? HashFields.All(entry) : HashFields.Some(entry, 1);
+        for (long skipped = isPlace ? entry.Keyspace.Store.Random.NextInt64(Count(entry)) : 0; skipped > 0; skipped--) one.MoveNext();
         bool any = one.MoveNext();
         field = any ? one.Current : default;
         return any;
