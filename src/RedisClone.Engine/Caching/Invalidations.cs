@@ -84,7 +84,8 @@ internal sealed class Invalidations(ServerCore server)
         if (shard.Keys.Readers is { Keys: > 0 } readers && readers.Take(key, server.Shards.HashOf(key), pending.Readers))
             NoteReaders(key, author?.Tracking, lane);
         if (_prefixes.Count == 0) return;
-        pending.NoteChange(key, author?.Tracking);
+        // A client does not know what its script changes. As in Redis, NOLOOP then applies only without BCAST.
+        pending.NoteChange(key, author is { Connection: not null } ? author.Tracking : null);
         lane.HasFollowUps = true;
     }
 

@@ -225,6 +225,19 @@ public sealed class TrackingTests
         Assert.Equal("[invalidate [b]]", client.Read());
     }
 
+    [Fact]
+    public async Task AClientLearnsWhatItsScriptChangesInItsPrefixes()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        client.Run("HELLO 3");
+        client.Run("CLIENT TRACKING ON BCAST NOLOOP");
+        client.Run("SET own 1");
+        client.Send("EVAL", "return redis.call('SET', KEYS[1], '2')", "1", "script");
+        string[] both = [client.Read(), client.Read()];
+        Assert.Equal(["OK", "[invalidate [script]]"], both.Order(StringComparer.Ordinal));
+    }
+
     /// <summary>Data that is loaded again may differ from what clients keep. The table of the old data goes with it.</summary>
     [Fact]
     public async Task AReloadInvalidatesEverything()
