@@ -39,19 +39,19 @@ internal sealed class AccessControl
         return "NOPERM " + denial.Message(session.User, row);
     }
 
-    /// <summary>Checks a queued command again at EXEC: the rules may have changed since MULTI.</summary>
-    public string? RefuseQueued(Session session, CommandRow row, in Request request)
+    /// <summary>Checks a queued command again with the rights at EXEC: they may have changed since MULTI.</summary>
+    public string? RefuseQueued(Session session, Permissions permissions, CommandRow row, in Request request)
     {
-        Denial denial = session.User.Check(row, request);
+        Denial denial = permissions.Check(row, request);
         if (denial.IsAllowed) return null;
         Note(denial, session, InTransaction, session.User, row, request);
         return denial.MessageInExec();
     }
 
-    /// <summary>Checks a command that is called by a script of this client.</summary>
-    public string? RefuseInScript(Session caller, CommandRow row, in Request request)
+    /// <summary>Checks a command that is called by a script of this client, which had these rights when the script began.</summary>
+    public string? RefuseInScript(Session caller, Permissions permissions, CommandRow row, in Request request)
     {
-        Denial denial = caller.User.Check(row, request);
+        Denial denial = permissions.Check(row, request);
         if (denial.IsAllowed) return null;
         Note(denial, caller, InScript, caller.User, row, request);
         return "ERR ACL failure in script: " + denial.Message(caller.User, row);

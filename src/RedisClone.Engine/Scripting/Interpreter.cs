@@ -1,6 +1,8 @@
 using System.Diagnostics;
 using System.Text;
+using RedisClone.Engine.Acl;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Cluster.Redirects;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
@@ -58,6 +60,7 @@ internal sealed class Interpreter
         Functions = new FunctionEnvironment(State, Library);
         _copies = new FunctionCopies(State, Functions);
         Progress = new ScriptProgress(server, engine.Runs);
+        Slots = server.Cluster is { } cluster ? new ScriptSlots(cluster) : null;
         Session = new Session(server, 0, new ReplyWriter(Output)) { Authenticated = true, InTransaction = true, Interpreter = this };
     }
 
@@ -104,8 +107,11 @@ internal sealed class Interpreter
     /// <summary>Whether the running script may use keys of several slots of a cluster.</summary>
     public bool MayCrossSlots { get; private set; }
 
-    /// <summary>The slot of the keys of the running script; -1 while none was used.</summary>
-    internal int Slot = -1;
+    /// <summary>The slots of the script in a cluster; null without one.</summary>
+    internal ScriptSlots? Slots { get; }
+
+    /// <summary>The rights of the caller when the script began. A change of the user must not end the script halfway.</summary>
+    internal Permissions Permissions { get; private set; } = null!;
 
     /// <summary>Whether the writes of the running script become effects. redis.set_repl can turn this off.</summary>
     public bool Journalled { get; set; }
@@ -224,7 +230,8 @@ internal sealed class Interpreter
         Now = c.Now;
         IsReadOnly = readOnly || (routine.Flags & ScriptFlags.NoWrites) != 0;
         MayCrossSlots = (routine.Flags & (ScriptFlags.AllowCrossSlotKeys | ScriptFlags.Compatible)) != 0;
-        Slot = Server.Cluster is not null && keys > 0 ? KeySlot.Of(c.Args[3]) : -1;
+        Slots?.Begin(keys > 0 ? KeySlot.Of(c.Args[3]) : -1);
+        Permissions = c.Session.User.Permissions;
         Journalled = true;
         _held = c.Held;
         HoldsAll = _held.ContainsAll(Server.Shards.All);

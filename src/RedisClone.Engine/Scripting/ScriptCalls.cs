@@ -140,11 +140,14 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         if (row is null) return "ERR Unknown Redis command called from script";
         if (!row.ArityFits(_request.Count)) return "ERR Wrong number of args calling Redis command from script";
         if (row.Has(CommandFlags.NoScript) && !interpreter.Server.Debug.ScriptsMayCallAll) return "ERR This Redis command is not allowed from script";
-        if (!interpreter.Session.User.IsUnrestricted && interpreter.Server.Access.RefuseInScript(interpreter.Caller, row, Request) is { } denial)
+        if (!interpreter.Permissions.IsUnrestricted &&
+            interpreter.Server.Access.RefuseInScript(interpreter.Caller, interpreter.Permissions, row, Request) is { } denial)
+        {
             return denial;
-        if (interpreter.Server.Cluster is { } cluster &&
-            cluster.Redirection.RefuseInScript(
-                interpreter.Caller, row, Request, interpreter.MayCrossSlots, interpreter.Now, ref interpreter.Slot) is { } elsewhere)
+        }
+        if (interpreter.Slots is { } slots &&
+            interpreter.Server.Cluster!.Redirection.RefuseInScript(
+                interpreter.Caller, row, Request, interpreter.MayCrossSlots, interpreter.Now, slots) is { } elsewhere)
         {
             return elsewhere;
         }

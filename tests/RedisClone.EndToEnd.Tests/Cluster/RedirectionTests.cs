@@ -264,4 +264,24 @@ public sealed class RedirectionTests
         at.Expect("+OK", "CLUSTER", "SETSLOT", "0", "NODE", name);
         Assert.Equal($"MOVED 0 127.0.0.1:{target.Port}", reader.Read().Text);
     }
+
+    /// <summary>A script that has begun on its slot ends on it, although the slot goes or the rights of its user change meanwhile.</summary>
+    [Theory]
+    [InlineData("CLUSTER DELSLOTS 0")]
+    [InlineData("ACL SETUSER tester -incr")]
+    public void AScriptIsNotEndedHalfway(string change)
+    {
+        using ServerProcess node = ClusterOfNodes.Start('o');
+        using RespClient admin = node.Connect(), client = node.Connect();
+        admin.Expect("+OK", "CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+        FollowingTests.Until(() => ClusterOfNodes.IsUp(node), "the cluster is down", node);
+        admin.Expect("+OK", "ACL", "SETUSER", "tester", "on", "nopass", "~*", "+@all", "-config");
+        client.Expect("+OK", "AUTH", "tester", "");
+        const string script = "redis.call('INCR', KEYS[1]) redis.call('SET', 'other', 1) for i = 1, 3e7 do end return redis.call('INCR', KEYS[2])";
+        client.Send("EVAL", script, "2", "{06S}1", "{06S}2");
+        // The script is running when the node is busy; on a fast machine it may have ended.
+        Thread.Sleep(50);
+        admin.Expect("+OK", change.Split(' '));
+        Assert.Equal(":1", client.Read().ToString());
+    }
 }

@@ -67,7 +67,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         {
             keys.Add(row, c.Args);
         }
-        return Judge(ref keys, c.Session, row, c.Flags, mayLook: true);
+        return Judge(ref keys, c.Session, row, c.Flags, mayLook: true, cluster.State.IsOk);
     }
 
     /// <summary>
@@ -79,19 +79,19 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         if (session.IsReplay || session.IsPrimary || row.Handler == TransactionCommands.ExecHandler) return null;
         var keys = new RequestedKeys(0);
         keys.Add(row, request);
-        return Judge(ref keys, session, row, row.FlagsFor(request, session), mayLook: false);
+        return Judge(ref keys, session, row, row.FlagsFor(request, session), mayLook: false, cluster.State.IsOk);
     }
 
-    /// <summary>
-    /// Returns the error that refuses a command of a script, or null. The slot of a script is that of its keys, or else of its first
-    /// command with keys.
-    /// </summary>
-    public string? RefuseInScript(Session caller, CommandRow row, in Request request, bool mayCross, long now, ref int slot)
+    /// <summary>Returns the error that refuses a command of a script, or null.</summary>
+    public string? RefuseInScript(Session caller, CommandRow row, in Request request, bool mayCross, long now, ScriptSlots slots)
     {
         var keys = new RequestedKeys(now);
         keys.Add(row, request);
         if (keys.Slot < 0 || caller.IsPrimary || caller.IsReplay) return null;
-        switch (Judge(ref keys, caller, row, row.FlagsFor(request, caller), mayLook: true))
+        string? refusal = slots.AreServed(keys.Slot)
+            ? keys.IsMixed ? CrossSlot : null
+            : Judge(ref keys, caller, row, row.FlagsFor(request, caller), mayLook: true, slots.WasOk);
+        switch (refusal)
         {
             case null: break;
             case CrossSlot: return "ERR Script attempted to access keys that do not hash to the same slot";
@@ -99,11 +99,11 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
             case DownForWrites: return "ERR Script attempted to execute a write command while the cluster is down and readonly";
             default: return "ERR Script attempted to access a non local key in a cluster node";
         }
-        if (slot < 0) slot = keys.Slot;
-        return slot == keys.Slot || mayCross ? null : "ERR Script attempted to access keys that do not hash to the same slot";
+        slots.Use(keys.Slot);
+        return slots.First == keys.Slot || mayCross ? null : "ERR Script attempted to access keys that do not hash to the same slot";
     }
 
-    private string? Judge(ref RequestedKeys keys, Session session, CommandRow row, CommandFlags flags, bool mayLook)
+    private string? Judge(ref RequestedKeys keys, Session session, CommandRow row, CommandFlags flags, bool mayLook, bool isOk)
     {
         int slot = keys.Slot;
         if (slot < 0) return null;
@@ -113,7 +113,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         if (keys.IsMixed) return CrossSlot;
         if (owner == myself && state.Unsettled?.Contains(slot) == true) return NotServed;
         bool isWrite = (flags & CommandFlags.Write) != 0;
-        if (!state.IsOk && RefuseWhileDown(keys.AreChannels, isWrite) is { } down) return down;
+        if (!isOk && RefuseWhileDown(keys.AreChannels, isWrite) is { } down) return down;
         ClusterNode? target = owner == myself ? Volatile.Read(ref state.Migrating[slot]) : null;
         bool isImport = target is null && Volatile.Read(ref state.Importing[slot]) is not null;
         if (target is not null || isImport)

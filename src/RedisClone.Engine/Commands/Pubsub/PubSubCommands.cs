@@ -90,7 +90,12 @@ internal static class PubSubCommands
 
     private static void SubscribePattern(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Pattern, "psubscribe"u8);
 
-    private static void SubscribeShard(ref CommandContext c) => Subscribe(ref c, SubscriptionKind.Shard, "ssubscribe"u8);
+    private static void SubscribeShard(ref CommandContext c)
+    {
+        // As in Redis, only the subscriptions to channels and patterns are allowed in a transaction.
+        if (c.Session.InTransaction) c.Fail("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+        else Subscribe(ref c, SubscriptionKind.Shard, "ssubscribe"u8);
+    }
 
     private static void Unsubscribe(ref CommandContext c) => Unsubscribe(ref c, SubscriptionKind.Channel, "unsubscribe"u8);
 

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedisClone.Engine.Acl;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Shards;
@@ -135,12 +136,17 @@ internal static class TransactionCommands
         Session session = c.Session;
         long started = Stopwatch.GetTimestamp();
         c.Reply.ArrayHeader(transaction.Count);
+        // Another client may change the rights meanwhile, which must not divide the transaction. A command of its own may.
+        (User user, Permissions permissions) = (session.User, session.User.Permissions);
+        bool mayChange = false;
         foreach (Transaction.Queued queued in transaction)
         {
             CommandRow row = queued.Row;
+            if (mayChange || session.User != user) (user, permissions) = (session.User, session.User.Permissions);
+            mayChange = row.Parent is { Name: "acl" };
             Request request = queued.Request;
             c.Clients.Monitors.Show(session, session.PeerName, row, request);
-            if (!session.User.IsUnrestricted && c.Clients.Access.RefuseQueued(session, row, request) is { } denial)
+            if (!permissions.IsUnrestricted && c.Clients.Access.RefuseQueued(session, permissions, row, request) is { } denial)
             {
                 session.Reply.Error(denial);
                 continue;
