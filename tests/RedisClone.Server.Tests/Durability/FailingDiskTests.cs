@@ -200,6 +200,8 @@ public sealed class FailingDiskTests : IDisposable
         string lost = Enumerable.Range(0, 100).Select(n => $"lost:{n}").First(name => ShardOf(server, name) != ShardOf(server, "key"));
         for (int i = 0; i < 5; i++) Ask(server, $"SET {lost} {i}");
         await other.UntilAsync("INFO persistence", info => info.Contains("aof_last_write_status:err", StringComparison.Ordinal));
+        // The server rebuilds the journal at once, and admits writes meanwhile. After the failure of that, it waits for five seconds.
+        await other.UntilAsync("INFO persistence", info => info.Contains("aof_last_bgrewrite_status:err", StringComparison.Ordinal));
 
         string misconf = other.Run("SET key 3");
         Assert.StartsWith("MISCONF Errors writing to the AOF file: ", misconf, StringComparison.Ordinal);
