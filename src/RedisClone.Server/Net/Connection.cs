@@ -224,6 +224,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                 }
                 if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
                 _batch.Clear();
+                _earlier = null;
                 input.AdvanceTo(_consumedTo, _examinedTo);
                 bool ends = _read.IsCompleted && !any;
                 ForgetInput();
@@ -347,6 +348,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         _output.Drop();
         _batch.Clear();
+        _earlier = null;
         _parser.Drop();
         ForgetInput();
         Session.Migration = null;
