@@ -142,10 +142,11 @@ internal sealed class MigrationLinks(ServerCore server)
         if (server.Role.Connector is not { } connector) throw new IOException("this server has no network");
         bool encrypts = server.Config.TlsCluster;
         int closes = Volatile.Read(ref _closes);
+        long now = ServerCore.UnixMilliseconds();
         try
         {
             IPrimaryConnection connection = await connector.ConnectAsync(target.Host, target.PortNumber, encrypts, end).ConfigureAwait(false);
-            return new MigrationLink(target.Address, connection) { Closes = closes };
+            return new MigrationLink(target.Address, connection) { Closes = closes, BeganAt = now };
         }
         catch (IOException failure) when (encrypts)
         {
@@ -155,11 +156,14 @@ internal sealed class MigrationLinks(ServerCore server)
         }
     }
 
-    /// <summary>Whether a connection that was answered ends at this server: it is then also the connection of a client.</summary>
+    /// <summary>
+    /// Whether a connection that was answered ends at this server: it is then also the connection of a client. An earlier client may have the
+    /// same local port, because the system gives one to connections with different targets.
+    /// </summary>
     public bool LeadsHere(MigrationLink link)
     {
         foreach (Session session in server.Sessions.Unordered)
-            if (session.PeerName == link.LocalName) return true;
+            if (session.PeerName == link.LocalName && (session.LocalName == link.PeerName || session.CreatedAt >= link.BeganAt)) return true;
         return false;
     }
 
@@ -226,6 +230,12 @@ internal sealed class MigrationLink(string address, IPrimaryConnection connectio
 
     /// <summary>The address of this end.</summary>
     public string LocalName => connection.LocalName;
+
+    /// <summary>The address of the target's end. A target behind a translated address has another one.</summary>
+    public string PeerName => connection.PeerName;
+
+    /// <summary>The time in Unix milliseconds at which this server began to connect.</summary>
+    public long BeganAt { get; init; }
 
     /// <summary>Whether the target has not answered yet.</summary>
     public bool IsNew { get; set; } = true;
