@@ -18,6 +18,9 @@ public sealed class RdbReader
 {
     private const int WindowSize = 256 * 1024;
 
+    /// <summary>The longest text of a number.</summary>
+    private const int IntegerDigits = 20;
+
     /// <summary>The length of an input whose end only a read of nothing shows.</summary>
     public const long Endless = long.MaxValue / 2;
 
@@ -29,7 +32,8 @@ public sealed class RdbReader
     private long _length;
     private int _summed;
     private int _lookedFrom = -1;
-    private byte[] _text = new byte[64];
+    private readonly byte[] _digits = new byte[IntegerDigits];
+    private byte[] _text = [];
     private byte[] _held = new byte[64];
     private ulong _crc;
 
@@ -239,8 +243,8 @@ public sealed class RdbReader
             default:
                 return Fail("unknown form of string");
         }
-        Utf8Formatter.TryFormat(number, _text, out int length);
-        value = _text.AsSpan(0, length);
+        Utf8Formatter.TryFormat(number, _digits, out int length);
+        value = _digits.AsSpan(0, length);
         return true;
     }
 
