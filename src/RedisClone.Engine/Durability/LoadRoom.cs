@@ -6,6 +6,9 @@ namespace RedisClone.Engine.Durability;
 /// <summary>Makes room in a shard while data is loaded, because no background work runs then.</summary>
 internal static class LoadRoom
 {
+    /// <summary>The reason of a load that failed for lack of memory.</summary>
+    public const string LacksMemory = "there is not enough memory for the data";
+
     private const int LargeItem = 1 << 20;
 
     /// <summary>
@@ -13,9 +16,6 @@ internal static class LoadRoom
     /// large one.
     /// </summary>
     public static bool IsLarge(int bytes) => HeapLimit.IsSmall && bytes > LargeItem;
-
-    /// <summary>The reason of a load that failed for lack of memory.</summary>
-    public const string LacksMemory = "there is not enough memory for the data";
 
     /// <summary>Frees what commands have abandoned, and compacts the shard if memory is short.</summary>
     public static void Free(ShardStore store, bool isShort)

@@ -70,12 +70,12 @@ internal readonly record struct GroupHeader(long Lsn, long Durable, long Payload
         TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check) && check == Check(covered, salt, offset);
 
     /// <summary>
-    /// Reads a line that was written at another offset, at most <see cref="MostMoved"/> bytes away: bytes before it were removed or added
-    /// since. One of 2,000 lines with a wrong checksum is read too.
+    /// The same also of a line that was written at another offset, at most <see cref="MostMoved"/> bytes away: bytes before it were removed
+    /// or added since. One of 2,000 lines with a wrong checksum is read too.
     /// </summary>
     public static bool TryReadMoved(ReadOnlySpan<byte> bytes, ulong salt, long offset, out GroupHeader header, out int length) =>
         TryParse(bytes, out header, out length, out ReadOnlySpan<byte> covered, out uint check)
-        && Math.Abs(OffsetOf(covered, check, salt, offset) - offset) <= MostMoved;
+        && (check == Check(covered, salt, offset) || Math.Abs(OffsetOf(covered, check, salt, offset) - offset) <= MostMoved);
 
     /// <summary>
     /// The offset at which a line has this checksum, in the same 4 GB as <paramref name="near"/>. There is exactly one: a CRC of 32 bits

@@ -40,8 +40,7 @@ internal static class TailScan
             window.Advance(at);
             window.Fill(Math.Min(window.Remaining, GroupHeader.MaxLength));
             long end = 0L;
-            if (GroupHeader.TryRead(window.Bytes, salt, window.Offset, out GroupHeader header, out int length) ||
-                GroupHeader.TryReadMoved(window.Bytes, salt, window.Offset, out header, out length))
+            if (GroupHeader.TryReadMoved(window.Bytes, salt, window.Offset, out GroupHeader header, out int length))
             {
                 if (header.Durable > highest) (highest, highestAt) = (header.Durable, window.Offset);
                 end = length + header.Payload;

@@ -28,7 +28,7 @@ internal sealed partial class Connection
     private Outcome _outcome;           // of the last run on a worker
     private ShardSet _widened;          // the shards that the last run asked for
     private int _reportedMisses;        // of the last run, if the command moved to a worker
-    private Waiter? _earlier;           // of the wait before, if the command runs again
+    private Waiter? _earlier;           // the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
     private string? _refusal;           // found when the shards of a command that waited became free
 
@@ -371,6 +371,13 @@ internal sealed partial class Connection
         if (waiter.Reason == WakeReason.Served) return;
         if (Session.Tracking is { } tracking) Invalidations.EndCommand(tracking, Session, row);
         _server.Executor.Count(Session.Reply, row, 0, _server.Lanes.Current, Session.Reply.Errors - errors);
+    }
+
+    /// <summary>Releases what the requests of a batch, and their waits, refer to.</summary>
+    private void ForgetBatch()
+    {
+        _batch.Clear();
+        _earlier = null;
     }
 
     private void BeforeCommand(CommandRow? row, in Request request, Lane lane)

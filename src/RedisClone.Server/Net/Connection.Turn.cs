@@ -93,7 +93,7 @@ internal sealed partial class Connection
             loop.CompleteRead();
             return;
         }
-        _batch.Clear();
+        ForgetBatch();
         loop.Advance(_consumed, _examined);
         AfterBatch();
         _goesOn = !KillIfOverLimit() && Send();

@@ -223,8 +223,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                     if (!await SendAsync()) return;
                 }
                 if (_batch.HasError && !Session.CloseAfterReply) ReplyProtocolError();
-                _batch.Clear();
-                _earlier = null;
+                ForgetBatch();
                 input.AdvanceTo(_consumedTo, _examinedTo);
                 bool ends = _read.IsCompleted && !any;
                 ForgetInput();
@@ -347,8 +346,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private void ReleaseMemory()
     {
         _output.Drop();
-        _batch.Clear();
-        _earlier = null;
+        ForgetBatch();
         _parser.Drop();
         ForgetInput();
         Session.Migration = null;

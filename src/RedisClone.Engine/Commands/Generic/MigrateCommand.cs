@@ -51,15 +51,7 @@ internal static class MigrateCommand
     {
         if (c.Earlier is not null && c.Session.Migration is { } transfer)
         {
-            try
-            {
-                Finish(ref c, transfer);
-            }
-            catch
-            {
-                c.Session.Migration = null;
-                throw;
-            }
+            Finish(ref c, transfer);
             return;
         }
         c.Session.Migration = null;
