@@ -46,7 +46,7 @@ internal sealed partial class ConfigTable
         Bool("crash-memcheck-enabled", true, "Test the memory after a crash.", flags: TunesNothing),
         Bool("use-exit-on-panic", false, "Exit instead of abort after a failed assertion.", flags: Hidden | TunesNothing),
         Bool("disable-thp", true,
-            "Turn transparent huge pages off because of fork; this server does not fork.", flags: Immutable | TunesNothing),
+            "Turn transparent huge pages off because of fork; this server does not fork. See huge-pages.", flags: Immutable | TunesNothing),
         Text("ignore-warnings", "", "Warnings about the machine to ignore at start; this server has none.", flags: TunesNothing),
         Text("locale-collate", "", "Locale of comparisons; SORT ALPHA and Lua compare bytes here.", flags: TunesNothing),
     ];

@@ -33,6 +33,7 @@ internal sealed partial class ConfigTable
             "FLUSHALL and FLUSHDB without an option work like ASYNC."),
         Bool("activerehashing", true,
             "Continue to rehash dictionaries when idle; here indexes always grow in small steps.", flags: TunesNothing),
+        Bool("huge-pages", true, static c => ref c.HugePages, "Use transparent huge pages of Linux for large data.", flags: Immutable),
         Bool("activedefrag", false, "Defragment memory while the server runs.", flags: Unsupported),
         Bytes("active-defrag-ignore-bytes", 104857600, 1,
             "Wasted bytes below which defragmentation does not start.", TunesNothing),

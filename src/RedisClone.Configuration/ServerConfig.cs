@@ -178,6 +178,7 @@ internal sealed class ServerConfig
     public bool ClusterReplicaNoFailover;
     public bool ClusterAllowReplicaMigration;
     public int ClusterMigrationBarrier;
+    public bool HugePages;
     public bool ClusterRequireFullCoverage;
     public bool ClusterAllowReadsWhenDown;
     public bool ClusterAllowPubSubShardWhenDown;

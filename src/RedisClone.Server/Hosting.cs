@@ -161,6 +161,7 @@ internal static class Hosting
         builder.Services.AddSingleton<StudioCalls>();
         builder.Services.AddSingleton<StudioEndpoint>();
         builder.Logging.AddProvider(new ListenerWatch());
+        HugePages.AreWanted = config.HugePages;
         RequestBuffers.LargestPooled = (int)HeapLimit.Part(Limits.PooledPart, int.MaxValue);
         return builder;
     }

@@ -3,6 +3,7 @@ using System.Text;
 using RedisClone.Admin.Info;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Metrics;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
@@ -70,6 +71,7 @@ internal static class MemoryCommands
             Storage.Memory.Arena arena = c.Server.Shards[i].Store.Arena;
             text.Append(CultureInfo.InvariantCulture, $"{i,5} {arena.BytesUsed,11} {arena.BytesReserved,11} {arena.BytesTaken,11} {arena.LiveBuffers,11}\n");
         }
+        text.Append(CultureInfo.InvariantCulture, $"asked for as huge pages: {HugePages.Bytes}\n");
         c.Reply.Verbatim("txt"u8, Encoding.ASCII.GetBytes(text.ToString()));
     }
 

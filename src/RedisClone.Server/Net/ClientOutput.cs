@@ -15,7 +15,7 @@ namespace RedisClone.Server.Net;
 /// The output of one client: replies, and messages between them. It knows the bytes that wait at each stage, which the client's
 /// output limit applies to. Only the connection's owner writes; any thread may add a message and read the sizes.
 /// </summary>
-internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
+internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILoopSocketFeature? socket)
 {
     /// <summary>The part of a heap with a limit that long replies of all clients may take before they are handed over: an eighth.</summary>
     private const int ScratchPart = 8;
@@ -53,12 +53,12 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop)
     /// </summary>
     public long Held => Volatile.Read(ref _noted) + Queued;
 
-    private long Queued => (loop?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
+    private long Queued => (socket?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
 
     /// <summary>
     /// The same as <see cref="Held"/>, as the bytes of the arrays: a chunk of output may be much larger than what it holds.
     /// </summary>
-    public long HeldRoom => Math.Max(Held, (loop?.OutputRoom ?? SocketRoom) + _pushes.Bytes);
+    public long HeldRoom => Math.Max(Held, (socket?.OutputRoom ?? SocketRoom) + _pushes.Bytes);
 
     /// <summary>The same of a connection of Kestrel, which knows only that a flush waits.</summary>
     private long SocketRoom => Volatile.Read(ref _flushing) is > 0 and var bytes ? bytes + Limits.SocketOutput : 0;

@@ -104,7 +104,7 @@ internal sealed partial class Connection
         Session.Reply.Limit = limit.Hard > 0 && !Session.IsReplica ? limit.Hard + Limits.UncountedOutput : Limits.ReplyBytes;
         long outputMost = Math.Min(Session.Reply.Limit, Limits.UnflushedReplies);
         long outputCheck = Math.Min(outputMost, Limits.NoticedOutput);
-        bool isBroken = _loop is { IsBroken: true };
+        bool isBroken = _socket is { IsBroken: true };
         for (; _current < _batch.Count && (!Session.CloseAfterReply || MustFinish); _current++)
         {
             if (_fetchesMembers) FetchAhead.Members(_server.Shards, _batch, _prepared, _current);
@@ -306,7 +306,7 @@ internal sealed partial class Connection
     private bool MayStillRun()
     {
         if (Session.Transaction is { Aborted: true }) return true;
-        if (CurrentRow.OnlyReads && _loop is { IsBroken: true }) return false;
+        if (CurrentRow.OnlyReads && _socket is { IsBroken: true }) return false;
         _refusal = Admission.Refuse(_server, Session, CurrentRow, CurrentRequest);
         _begun = _refusal is not null;
         return !_begun;

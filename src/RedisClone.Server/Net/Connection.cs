@@ -33,6 +33,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     private readonly ConnectionContext _transport;
     private readonly IConnectionScheduler _scheduler;
     private readonly IEventLoopFeature? _loop;
+    private readonly ILoopSocketFeature? _socket;
     private readonly RequestParser _parser;
     private readonly ClientOutput _output;
     private readonly Signal _resumed;
@@ -50,7 +51,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         _transport = transport;
         _scheduler = scheduler;
         _loop = transport.Features.Get<IEventLoopFeature>();
-        _output = new ClientOutput(transport.Transport.Output, _loop);
+        _socket = transport.Features.Get<ILoopSocketFeature>();
+        _output = new ClientOutput(transport.Transport.Output, _loop, _socket);
         _parser = new RequestParser(server.RequestLimits);
         _resumed = new Signal(scheduler);
         _hold = new ShardHold(server.Shards, this);
@@ -86,11 +88,11 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     public int PendingMessages => _output.Messages;
 
-    public long Descriptor => _loop?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
+    public long Descriptor => _socket?.Descriptor ?? _transport.Features.Get<IConnectionSocketFeature>()?.Socket.Handle ?? -1;
 
     public long InputRoom(bool waits)
     {
-        long room = _loop?.InputRoom ?? 0;
+        long room = _socket?.InputRoom ?? 0;
         return _parser.ArrayBytes + (waits || QueryBytes > 0 && _batch.Count == 0 || room > BufferPool.UsualSize ? room : 0);
     }
 

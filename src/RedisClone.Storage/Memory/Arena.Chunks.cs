@@ -21,6 +21,14 @@ public sealed partial class Arena
     /// <summary>Free chunks (4 GB) and dedicated buffers below which <see cref="IsNearlyFull"/> is true.</summary>
     private const int ChunkHeadroom = 8192, DedicatedHeadroom = 1 << 24;
 
+    /// <summary>
+    /// A shard of more chunks than this (8 MB) takes further ones from blocks on huge pages. There the unused pages of a chunk are resident,
+    /// which is then a small part.
+    /// </summary>
+    private const int ChunksWithoutBlock = 4;
+
+    private static readonly ChunkBlocks s_blocks = new(ChunkBytes);
+
     private byte[]?[] _dedicated = [];
     private int _dedicatedLimit;
     private readonly Stack<int> _freeDedicated = new();
@@ -28,6 +36,7 @@ public sealed partial class Arena
     private HeapBudget _budget = HeapBudget.OfProcess;
     private long _taken;
     private int _open;
+    private ChunkBlocks _blocks = s_blocks;
 
     /// <summary>
     /// Few handles are left, so the server refuses a command that may take much memory before its first effect. The remaining
@@ -63,6 +72,9 @@ public sealed partial class Arena
         CheckRoom();
     }
 
+    /// <summary>Takes every chunk from a block, for tests.</summary>
+    internal void UseBlocks(ChunkBlocks blocks) => _blocks = blocks;
+
     /// <summary>Replaces the memory budget, for tests.</summary>
     internal void Restrict(HeapBudget budget)
     {
@@ -87,14 +99,14 @@ public sealed partial class Arena
         var spans = new SpanInfo[PagesPerChunk];
         FaultPoint.Allocation();
         bool[] dirty = new bool[PagesPerChunk];
-        byte[] bytes = TakeArray(ChunkBytes + PageBytes);
+        byte[] bytes = TakeChunk(out int start);
 
         if (index == _chunkLimit) _chunkLimit++;
         else _freeChunkSlots.Pop();
         _chunks[index] = new Chunk
         {
             Bytes = bytes,
-            Base = MemoryHints.AlignedBase(bytes),
+            Base = start,
             Spans = spans,
             Dirty = dirty,
             FreePages = PagesPerChunk,
@@ -107,10 +119,35 @@ public sealed partial class Arena
     private void DropChunk(int index, ref Chunk chunk)
     {
         SetFit(index, ref chunk, 0);
-        ReturnArray(chunk.Bytes);
+        ReturnChunk(ref chunk);
         chunk = default;
         _freeChunkSlots.Push(index);                   // GrowChunkTables reserved room
         CheckRoom();
+    }
+
+    /// <summary>Takes the bytes of a chunk and charges them to the budget.</summary>
+    private byte[] TakeChunk(out int start)
+    {
+        if (_blocks != s_blocks || _chunkLimit - _freeChunkSlots.Count > ChunksWithoutBlock && _blocks.AreOn)
+        {
+            _budget.Take(ChunkBytes);
+            if (_blocks.TryTake(out start) is { } bytes)
+            {
+                _taken += ChunkBytes;
+                return bytes;
+            }
+            _budget.Give(ChunkBytes);
+        }
+        byte[] own = TakeArray(ChunkBytes + PageBytes);
+        start = MemoryHints.AlignedBase(own);
+        return own;
+    }
+
+    private void ReturnChunk(ref Chunk chunk)
+    {
+        bool isOfBlock = _blocks.IsBlock(chunk.Bytes);
+        if (isOfBlock) _blocks.Return(chunk.Bytes, chunk.Base);
+        GiveBack(isOfBlock ? ChunkBytes : chunk.Bytes.Length);
     }
 
     /// <summary>Allocates an array for buffers and charges it to the budget.</summary>
@@ -132,14 +169,21 @@ public sealed partial class Arena
         }
     }
 
-    private void ReturnArray(byte[] bytes)
+    private void GiveBack(int bytes)
     {
-        _taken -= bytes.Length;
-        _budget.Give(bytes.Length);
+        _taken -= bytes;
+        _budget.Give(bytes);
     }
 
-    /// <summary>Returns the memory of an abandoned arena to the budget.</summary>
-    ~Arena() => _budget.Give(_taken);
+    /// <summary>Returns the memory of an abandoned arena: to the budget, and to the blocks.</summary>
+    ~Arena()
+    {
+        _budget.Give(_taken);
+        foreach (ref Chunk chunk in _chunks.AsSpan())
+        {
+            if (chunk.Bytes is not null && _blocks.IsBlock(chunk.Bytes)) _blocks.Return(chunk.Bytes, chunk.Base);
+        }
+    }
 
     /// <summary>Grows all tables to the length of the next table of chunks, and grows the table of chunks last.</summary>
     private void GrowChunkTables()
@@ -181,7 +225,7 @@ public sealed partial class Arena
     {
         byte[] bytes = Dedicated(handle);
         MemoryHints.Release(bytes, 0, bytes.Length);
-        ReturnArray(bytes);
+        GiveBack(bytes.Length);
         int index = (int)(handle - FirstDedicated);
         _dedicated[index] = null;
         _freeDedicated.Push(index);                    // GrowDedicatedTable reserved room

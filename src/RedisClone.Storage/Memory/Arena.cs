@@ -8,7 +8,7 @@ namespace RedisClone.Storage.Memory;
 /// <summary>
 /// The memory of one shard. Buffers of fixed size classes are cut out of large pinned arrays, which the garbage collector does
 /// not walk. A handle names a buffer; handle 0 names none. All access goes through bounds-checked spans: a stale handle can read
-/// wrong bytes, but only bytes of the arena. Not thread-safe: only the thread that holds the shard may use it.
+/// wrong bytes, but only bytes of arenas. Not thread-safe: only the thread that holds the shard may use it.
 /// </summary>
 /// <remarks>
 /// A handle consists of the chunk number (16 bits) and the 8-byte unit within the chunk (16 bits). Handles from

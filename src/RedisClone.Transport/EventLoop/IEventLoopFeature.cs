@@ -3,36 +3,10 @@ using RedisClone.Scheduling;
 
 namespace RedisClone.Transport.EventLoop;
 
-/// <summary>The connection feature that gives access to the connection's event loop and to the state of its output.</summary>
-public interface IEventLoopFeature
+/// <summary>The connection feature that gives access to the connection's event loop and to its input and output there.</summary>
+public interface IEventLoopFeature : ILoopSocketFeature
 {
     IEventLoop EventLoop { get; }
-
-    /// <summary>The descriptor of the socket.</summary>
-    int Descriptor { get; }
-
-    /// <summary>
-    /// Bytes that were flushed and that the kernel has not taken yet. Any thread may read it; the value is exact only on the
-    /// event loop.
-    /// </summary>
-    long UnsentBytes { get; }
-
-    /// <summary>Bytes of the array that holds input which is not consumed. Any thread may read it.</summary>
-    long InputRoom { get; }
-
-    /// <summary>
-    /// Bytes of the arrays that hold written and unsent output, if they are more than usual or if the peer does not read. Any
-    /// thread may read it.
-    /// </summary>
-    long OutputRoom { get; }
-
-    /// <summary>
-    /// The peer has reset the connection, or it has closed both directions: nothing can be sent any more. Any thread may read it.
-    /// </summary>
-    bool IsBroken { get; }
-
-    /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
-    long MostUnread { get; set; }
 
     /// <summary>Takes input instead of a waiting read of the pipe. It is set before the first read.</summary>
     IInputConsumer? Consumer { get; set; }

@@ -16,7 +16,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     IConnectionIdFeature, IConnectionTransportFeature, IConnectionItemsFeature, IConnectionLifetimeFeature, IConnectionEndPointFeature
 {
     private const uint UsualInterest = Native.EpollIn | Native.EpollRdHup | Native.EpollEdge;
-    private const int FeatureCount = 12;
+    private const int FeatureCount = 13;
     private const int Moving = int.MinValue / 2;
 
     /// <summary>Each attempt waits a millisecond longer than the one before: half a second in all.</summary>
@@ -58,6 +58,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _features.Set<IConnectionLifetimeFeature>(this);
         _features.Set<IConnectionEndPointFeature>(this);
         _features.Set<IEventLoopFeature>(this);
+        _features.Set<ILoopSocketFeature>(this);
         _features.Set<IConnectionScheduler>(this);
     }
 
@@ -69,7 +70,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public IEventLoop EventLoop => Loop;
 
-    int IEventLoopFeature.Descriptor => Fd;
+    int ILoopSocketFeature.Descriptor => Fd;
 
     public long UnsentBytes => _writer.UnsentBytes;
 

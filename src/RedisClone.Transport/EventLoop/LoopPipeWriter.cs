@@ -51,7 +51,7 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     public long UnsentBytes => Volatile.Read(ref _unsent) + Volatile.Read(ref _posted);
 
-    /// <inheritdoc cref="IEventLoopFeature.OutputRoom"/>
+    /// <inheritdoc cref="ILoopSocketFeature.OutputRoom"/>
     public long Room
     {
         get

@@ -244,6 +244,49 @@ public sealed class TlsTests : IDisposable
         server.AssertWell();
     }
 
+    [Fact]
+    public void EventLoopsServeTlsClientsInOrder()
+    {
+        const int Clients = 8, Rounds = 100, Depth = 10;
+        using ServerProcess server = Start("--tls-auth-clients", "no", "--io-threads", "2", "--appendonly", "yes", "--appendfsync", "always");
+        Parallel.For(0, Clients, new ParallelOptions { MaxDegreeOfParallelism = Clients }, number =>
+        {
+            using var client = new TlsClient(_port);
+            for (int round = 0; round < Rounds; round++)
+            {
+                string value = new((char)('a' + number), 1 + round * 97 % 5000);
+                client.Send(string.Join("\r\n", Enumerable.Range(0, Depth).Select(i => $"SET k{number}:{i} {value}{i}\r\nGET k{number}:{i}")));
+                for (int i = 0; i < Depth; i++)
+                {
+                    Assert.Equal("+OK", client.Read());
+                    Assert.Equal($"${value.Length + 1}", client.Read());
+                    Assert.Equal($"{value}{i}", client.Read());
+                }
+            }
+        });
+        using var last = new TlsClient(_port);
+        using RespClient plain = server.Connect();
+        Assert.Equal("+OK", last.Call("CLIENT SETNAME last"));
+        string line = plain.Call("CLIENT", "LIST").Text!.Split('\n').Single(l => l.Contains(" name=last ", StringComparison.Ordinal));
+        Assert.DoesNotContain(" fd=-1 ", line);
+        server.AssertWell();
+    }
+
+    [Fact]
+    public void ASubscriberThatDoesNotReadIsDisconnected()
+    {
+        using ServerProcess server = Start("--tls-auth-clients", "no", "--client-output-buffer-limit", "pubsub 4mb 0 0");
+        using RespClient plain = server.Connect();
+        using var client = new TlsClient(_port);
+        Assert.Equal("+OK", client.Call("CLIENT SETNAME slow"));
+        client.Send("SUBSCRIBE news");
+        while (client.Read() != ":1") { }
+        string message = new('x', 100_000);
+        for (int sent = 0; plain.Call("PUBLISH", "news", message).Integer == 1; sent++) Assert.True(sent < 10_000, "the subscriber stays");
+        Assert.DoesNotContain("name=slow", plain.Call("CLIENT", "LIST").Text!);
+        server.AssertWell();
+    }
+
     private ServerProcess Start(params string[] arguments) => ServerProcess.Ours(
         ["--tls-port", $"{_port}", "--tls-cert-file", _files.Certificate, "--tls-key-file", _files.Key, "--tls-ca-cert-file", _authority.File, .. arguments]);
 

@@ -29,6 +29,9 @@ internal sealed class ClientPort(
     /// <summary>The name of the parameter with its addresses.</summary>
     public string BindParameter => bindParameter;
 
+    /// <summary>Whether an event loop serves its connections, if there is one.</summary>
+    public bool UsesEventLoop => this == Plain || this == Tls;
+
     public int NumberIn(ServerConfig config) => number(config);
 
     public string[] AddressesIn(ServerConfig config) => bind(config);
@@ -40,8 +43,8 @@ internal sealed class ClientPort(
 }
 
 /// <summary>
-/// Listens on the <see cref="ClientPort"/>s and the <see cref="UnixPort"/>. The plain port and the unix socket use the transport of
-/// the other endpoints. The ports for TLS and metrics use Kestrel's sockets, because Kestrel's TLS and HTTP are made for the pipes of these sockets.
+/// Listens on the <see cref="ClientPort"/>s and the <see cref="UnixPort"/>. The ports for clients use the event loop, if there is
+/// one. The ports for HTTP and the bus of a cluster use Kestrel's sockets, because Kestrel's HTTP is made for the pipes of these sockets.
 /// </summary>
 internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameters, TlsServer tls, IServiceProvider services, ILogger<ListenerFactory> log)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
@@ -60,7 +63,7 @@ internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameter
         if (endpoint is UnixPort unix) return new UnixListener(await Transports().Last().BindAsync(unix.Socket, cancellationToken));
         var port = (ClientPort)endpoint;
         if (LoadTlsFor(port) is not null) throw new IOException("Failed to configure TLS. Check logs for more info.");
-        var listeners = new TcpListeners(config, port, port == ClientPort.Plain ? Transports().Last() : Transports().First(), log);
+        var listeners = new TcpListeners(config, port, port.UsesEventLoop ? Transports().Last() : Transports().First(), log);
         if (await listeners.AdaptAsync() is not null)
         {
             await listeners.DisposeAsync();

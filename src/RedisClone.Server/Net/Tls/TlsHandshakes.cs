@@ -1,9 +1,11 @@
+using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 using RedisClone.Engine;
 using RedisClone.Engine.Metrics;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Net.Tls;
 
@@ -24,15 +26,19 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
     /// </summary>
     public async Task CountAsync(ConnectionContext connection, ConnectionDelegate next)
     {
-        if (!server.ClientMemory.TryOpen(isLoop: false, Limits.BytesPerTlsConnection)) return;
+        bool isOnLoop = connection.Features.Get<ILoopSocketFeature>() is not null;
+        // The event loop has counted the connection as one without TLS.
+        int bytes = Limits.BytesPerTlsConnection - (isOnLoop ? Limits.BytesPerConnection : 0);
+        if (!server.ClientMemory.TryOpen(isLoop: false, bytes)) return;
         try
         {
             connection.Features.Set(Counted);
-            await next(connection);
+            if (isOnLoop) await RunOnLoopAsync(connection, next);
+            else await next(connection);
         }
         finally
         {
-            server.ClientMemory.Closed(Limits.BytesPerTlsConnection);
+            server.ClientMemory.Closed(bytes);
         }
     }
 
@@ -48,8 +54,27 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
         {
             // The place is only for the handshake.
             connection.Features.Get<ConnectionPlaces.Place>()?.Return();
+            connection.Features.Get<HandshakePipe>()?.End();
             return next(connection);
         });
+    }
+
+    /// <summary>The event loop must not take or send the client's bytes beside TLS.</summary>
+    private static async Task RunOnLoopAsync(ConnectionContext connection, ConnectionDelegate next)
+    {
+        IDuplexPipe socket = connection.Transport;
+        var handshake = new HandshakePipe(socket);
+        connection.Features.Set<IEventLoopFeature>(null);
+        connection.Features.Set(handshake);
+        connection.Transport = handshake;
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            connection.Transport = socket;
+        }
     }
 
     private async Task BeginAsync(ConnectionContext connection, ConnectionDelegate next)
