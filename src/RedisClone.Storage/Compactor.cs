@@ -20,7 +20,8 @@ internal sealed class Compactor(ShardStore store)
     private int _database;
     private BucketPlace _bucket;
     private CompactionPlace _place;
-    private long _slackLeft;
+    private long _slackBefore;      // the last compaction began
+    private long _slackLeft;        // it could not reduce
 
     /// <summary>Continues for about <paramref name="budget"/> buckets. Returns false if there is nothing to compact.</summary>
     public bool Run(int budget)
@@ -32,7 +33,8 @@ internal sealed class Compactor(ShardStore store)
             if (_database == store.DatabaseCount)
             {
                 arena.EndCompaction();
-                _slackLeft = arena.SlackBytes;
+                // Slack that clients made meanwhile can be reduced.
+                _slackLeft = Math.Max(0, _slackBefore - arena.BytesCompacted);
                 return true;
             }
             Keyspace? keyspace = store.ExistingDatabase(_database);
@@ -52,8 +54,9 @@ internal sealed class Compactor(ShardStore store)
         if (arena.SlackBytes < Math.Max(least, _slackLeft + _slackLeft / 4)) return false;
         (_database, _bucket) = (0, default);
         _large.Clear();
+        _slackBefore = arena.SlackBytes;
         if (arena.BeginCompaction()) return true;
-        _slackLeft = arena.SlackBytes;
+        _slackLeft = _slackBefore;
         return false;
     }
 

@@ -104,6 +104,8 @@ public sealed class HostileTests
     [InlineData("string.find(('('):rep(300000) .. (')'):rep(300000), '%b()x')")]
     [InlineData("string.find(('a'):rep(3000000), '(.*)%1b')")]
     [InlineData("local s = ('x'):rep(1e7) while true do string.find('y', s) end")]
+    [InlineData("local s = ('('):rep(1e7) while true do string.find(s, '^%b()') end")]
+    [InlineData("local s = ('a'):rep(1e7) .. 'b' .. ('a'):rep(1e7) while true do string.find(s, '^(a*)b%1') end")]
     [InlineData("local s = ('x'):rep(1e7) while true do string.gsub('y', s, '') end")]
     [InlineData("local s = ('x'):rep(1e7) while true do string.gmatch('y', s)() end")]
     [InlineData("local s = ('x'):rep(1e7) local t = s .. 'y' while true do local x = s < t end")]

@@ -65,6 +65,29 @@ public sealed class CompactionTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public void SlackOfDeletionsDuringACompactionIsReducedToo()
+    {
+        const int Keys = 40_000;
+        Random random = Seed.Random(output);
+        string[] names = [.. Enumerable.Range(0, Keys).Select(i => $"key {i}")];
+        foreach (string name in names) Create(ValueType.String, Bytes(name));
+        random.Shuffle(names);
+        int next = 0;
+        // The first half begins a compaction, and the others go during its walk.
+        for (; next < Keys / 2; next++) Keyspace.Remove(Find(names[next]));
+        Assert.True(_store.Compact(1));
+        for (; next < Keys * 9 / 10; next++)
+        {
+            Keyspace.Remove(Find(names[next]));
+            if (next % 4 == 0) _store.Compact(1);
+        }
+        while (_store.Compact(100)) { }
+        _store.Arena.Trim();
+        output.WriteLine($"{_store.Arena.BytesUsed} bytes used, {_store.Arena.BytesReserved} reserved");
+        Assert.InRange(_store.Arena.SlackBytes, 0, _store.Arena.BytesUsed / 2 + (1 << 20));
+    }
+
+    [Fact]
     public void MembersOfLargeValueAreCompacted()
     {
         ValueType[] types = [ValueType.Set, ValueType.Hash, ValueType.SortedSet, ValueType.List, ValueType.Stream];

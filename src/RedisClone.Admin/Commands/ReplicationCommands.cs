@@ -28,6 +28,8 @@ internal static class ReplicationCommands
     private static readonly SearchValues<byte> HostCharacters =
         SearchValues.Create("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_%[]"u8);
 
+    private const string NoJournal = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+
     private const string NotOnReplicas =
         " cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the " +
         "default) writes to replicas are just local and are not propagated.";
@@ -114,15 +116,21 @@ internal static class ReplicationCommands
         long timeout = c.Timeout(3);
         JournalKeeper? journal = c.Server.Journal;
         if (!c.Failed && c.Server.Role.IsReplica) c.Fail("ERR WAITAOF" + NotOnReplicas);
-        if (!c.Failed && local > 0 && journal is null) c.Fail("ERR WAITAOF cannot be used when numlocal is set but appendonly " +
-            "is disabled.");
+        if (!c.Failed && local > 0 && journal is null) c.Fail(NoJournal);
         if (c.Failed) return;
-        Replicas replicas = c.Server.Replicas;
+        ServerCore server = c.Server;
+        Replicas replicas = server.Replicas;
         long lsn = c.Session.SeenLsn, offset = replicas.Stream.Offset;
         bool IsLocal() => journal is not null && journal.SafeLsn >= lsn;
-        bool IsMet() => (local == 0 || IsLocal()) && replicas.CountFlushedAt(offset) >= wanted;
+        bool IsTurnedOff() => local > 0 && server.Journal is null;
+        bool IsMet() => IsTurnedOff() || (local == 0 || IsLocal()) && replicas.CountFlushedAt(offset) >= wanted;
         void Answer(ReplyWriter reply)
         {
+            if (IsTurnedOff())
+            {
+                reply.Error(NoJournal);
+                return;
+            }
             reply.ArrayHeader(2);
             reply.Integer(IsLocal() ? 1 : 0);
             reply.Integer(replicas.CountFlushedAt(offset));

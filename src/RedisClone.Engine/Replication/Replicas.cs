@@ -215,9 +215,9 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         Stream.Trim();
         TendCopies();
         server.Failover.Tend(now);
+        WakeWaiters();
         if (_all.Count == 0) return;
         Begin();
-        WakeWaiters();
         // A replica passes on the pings of its primary.
         if (Stream.HasFollowers && !server.Role.IsReplica && !server.Pause.HoldsWrites && now - _lastPing >= server.Config.ReplPingReplicaPeriod * 1000L)
         {

@@ -50,7 +50,9 @@ internal ref struct PatternMatcher
     {
         CaptureCount = 0;
         _depth = 0;
-        return Match(position, anchors && Anchored ? 1 : 0);
+        int end = Match(position, anchors && Anchored ? 1 : 0);
+        // The last item may have been a long one, such as %b.
+        return _steps < StepsPerCharge || Charge() ? end : -1;
     }
 
     /// <summary>
@@ -322,8 +324,12 @@ internal ref struct PatternMatcher
 
     private bool Count()
     {
-        if (++_steps < StepsPerCharge) return true;
-        Aborted = !_state.Spend(_steps / 2);
+        return ++_steps < StepsPerCharge || Charge();
+    }
+
+    private bool Charge()
+    {
+        Aborted |= !_state.Spend(_steps / 2);
         _steps = 0;
         return !Aborted;
     }

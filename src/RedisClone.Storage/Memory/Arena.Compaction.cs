@@ -19,9 +19,13 @@ public sealed partial class Arena
 
     public bool IsCompacting => _leaving.Count > 0;
 
+    /// <summary>Bytes of the slabs that the last compaction has emptied so far.</summary>
+    public long BytesCompacted { get; private set; }
+
     /// <summary>Marks the slabs to empty. Returns false if compaction would not free enough memory.</summary>
     internal bool BeginCompaction()
     {
+        BytesCompacted = 0;
         for (int sizeClass = 1; sizeClass <= SizeClasses.Count; sizeClass++)
         {
             // Compacts a class if it can free more than a quarter of its slabs. An eighth more slabs than necessary stay for new

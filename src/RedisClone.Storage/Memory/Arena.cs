@@ -155,6 +155,7 @@ public sealed partial class Arena
         if (span.Used > 0) return;
         if (span.Leaving)
         {
+            BytesCompacted += span.Pages << PageShift;
             _slabs[span.Class]--;
             FreeSpan(id);
             return;

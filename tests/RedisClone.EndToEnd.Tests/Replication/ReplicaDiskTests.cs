@@ -190,4 +190,16 @@ public sealed class ReplicaDiskTests
         client.Expect(":5", "INCR", "k");
         client.Expect("*[:1 :0]", "WAITAOF", "1", "2", "1500");
     }
+
+    [Fact]
+    public void WaitAofEndsWhenTheJournalIsTurnedOff()
+    {
+        using ServerProcess server = ServerProcess.Ours([.. OfTests, "--appendonly", "yes"]);
+        using RespClient client = server.Connect(), other = server.Connect();
+        client.Expect("+OK", "SET", "k", "1");
+        client.Send("WAITAOF", "1", "1", "0");
+        while (other.Call("INFO", "clients").Text!.Contains("blocked_clients:0", StringComparison.Ordinal)) { }
+        other.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
+        Assert.StartsWith("ERR WAITAOF cannot be used when numlocal is set", client.Read().Text);
+    }
 }
