@@ -139,9 +139,10 @@ internal static class Hosting
                 loops.Backlog = config.TcpBacklog;
                 loops.KeepAliveSeconds = config.TcpKeepAlive;
                 loops.UnixSocketMode = UnixMode(config);
-                // Clients that do not read their replies must not fill a small heap.
-                loops.UnreadBytesOfAll = Math.Min(loops.UnreadBytesOfAll, HeapBudget.OfProcess.Limit / 16);
-                loops.UnreadBytes = Math.Min(loops.UnreadBytes, HeapBudget.OfProcess.Limit / 64);
+                // Many clients send a whole pipeline before they read its first reply, so replies of any length wait for them, as with Redis.
+                // They must not fill the memory, though, and one client must not take all of a small heap's part.
+                loops.UnreadBytesOfAll = HeapBudget.OfProcess.Limit / 16;
+                loops.UnreadBytes = HeapLimit.IsSmall ? loops.UnreadBytesOfAll / 4 : loops.UnreadBytesOfAll;
                 loops.StopPatience = Limits.ShutdownPatience;
                 loops.End = static (why, cause) => Fatal.End(why, cause);
             });
