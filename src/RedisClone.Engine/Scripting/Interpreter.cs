@@ -206,7 +206,7 @@ internal sealed class Interpreter
         bool mayWrite = (routine.Flags & ScriptFlags.NoWrites) == 0;
         if (routine.IsDeclared && mayWrite)
         {
-            if (Server.DiskRefusal is { } refusal)
+            if (Server.DiskRefusal is { } refusal && !c.Session.IsPrimary)
             {
                 return Server.Journal is { WriteRefusal.Length: > 0 } journal
                     ? "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. " +

@@ -156,8 +156,10 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         if (interpreter.Server.Role.RefusesStaleData && !row.Has(CommandFlags.Stale)) return "ERR Can not execute the command on a stale replica";
         // Once a script has written, these conditions must not end it halfway.
         if (interpreter.HasWritten) return null;
-        if (row.IsWrite && interpreter.Server.Role.IsReadOnly && !interpreter.Caller.IsPrimary) return Errors.ReadOnlyReplica;
-        if (row.IsWrite && interpreter.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
+        // What a primary sends is applied, or the whole stream is refused.
+        bool mayBeRefused = row.IsWrite && !interpreter.Caller.IsPrimary;
+        if (mayBeRefused && interpreter.Server.Role.IsReadOnly) return Errors.ReadOnlyReplica;
+        if (mayBeRefused && interpreter.Server.DiskRefusal is { } unsafeToWrite) return unsafeToWrite;
         if (row.IsWrite && Admission.LacksReplicas(interpreter.Server)) return Errors.NoReplicas;
         return interpreter.IsOutOfMemory && row.Has(CommandFlags.DenyOom) ? Errors.OutOfMemory : null;
     }

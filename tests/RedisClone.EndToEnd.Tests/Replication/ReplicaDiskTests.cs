@@ -191,6 +191,22 @@ public sealed class ReplicaDiskTests
         client.Expect("*[:1 :0]", "WAITAOF", "1", "2", "1500");
     }
 
+    /// <summary>The journal of a replica begins again after a full copy. Scripts that old versions of Redis send right then are applied too.</summary>
+    [Theory]
+    [InlineData("")]
+    [InlineData("#!lua\n")]
+    public void AScriptRightAfterACopyIsApplied(string header)
+    {
+        string script = header + "redis.call('set', 'scripted', 1)";
+        string stream = $"*3\r\n$4\r\nEVAL\r\n${script.Length}\r\n{script}\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$5\r\nafter\r\n$1\r\n1\r\n";
+        using var primary = new FakePrimary(_ => $"+FULLRESYNC {History} 10\r\n$18\r\nREDIS0010\u00ff\0\0\0\0\0\0\0\0{stream}");
+        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--repl-diskless-load", "swapdb"]);
+        using RespClient client = replica.Connect();
+        client.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        FollowingTests.Until(() => client.Call("GET", "after").Text == "1", "the stream is not applied", replica);
+        client.Expect("$\"1\"", "GET", "scripted");
+    }
+
     [Fact]
     public void WaitAofEndsWhenTheJournalIsTurnedOff()
     {
