@@ -58,10 +58,11 @@ public sealed class ClientMemoryTests
         client.Run($"SETRANGE k {Mega} v");
         nonReading.Run("CLIENT SETNAME nonReading");
         await GrowAsync(client, nonReading, 12 * Mega);
-        // The server now stops reading from this client until the client has received some replies.
-        for (int i = 0; i < 30; i++) nonReading.Send("GET", "k");
+        // The client may send a whole pipeline before it reads, so these are executed too.
+        const int More = 30;
+        for (int i = 0; i < More; i++) nonReading.Send("GET", "k");
         // The arrays count, which are up to twice as long as the replies.
-        Assert.InRange(Held(client), 12 * Mega, 36 * Mega);
+        Assert.InRange(Held(client), 12 * Mega, 2 * (12 + More) * Mega);
         client.Run($"CONFIG SET maxmemory-clients {4 * Mega}");
         await client.UntilAsync("CLIENT LIST", list => !list.Contains("name=nonReading", StringComparison.Ordinal));
         Assert.Contains("evicted_clients:1\r\n", client.Run("INFO stats"));
