@@ -79,6 +79,7 @@ internal sealed class ServerConfig
     /// <summary>Bytes, or <see cref="Auto"/>; see <see cref="MaxMemoryBytes"/>.</summary>
     public long MaxMemorySetting;
     public MaxMemoryPolicy MaxMemoryPolicy;
+    public bool HugePages;
     public int MaxMemorySamples;
     public int LfuLogFactor;
     public int LfuDecayTime;
@@ -178,7 +179,6 @@ internal sealed class ServerConfig
     public bool ClusterReplicaNoFailover;
     public bool ClusterAllowReplicaMigration;
     public int ClusterMigrationBarrier;
-    public bool HugePages;
     public bool ClusterRequireFullCoverage;
     public bool ClusterAllowReadsWhenDown;
     public bool ClusterAllowPubSubShardWhenDown;

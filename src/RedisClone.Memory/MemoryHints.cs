@@ -12,7 +12,7 @@ public static unsafe partial class MemoryHints
 {
     public const int SystemPage = 4096;
     public const int CacheLine = 64;
-    private const int MadvDontNeed = 4;
+    private const int MadvDontNeed = 4, MadvHugePage = 14, MadvNoHugePage = 15, MadvPopulateWrite = 23;
 
     /// <summary>Prefetches the cache line of a location.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -36,11 +36,20 @@ public static unsafe partial class MemoryHints
         for (int at = CacheLine; at < Math.Min(bytes.Length, Most); at += CacheLine) Prefetch(in bytes[at]);
     }
 
-    /// <summary>The first index of a pinned array whose address is aligned to a system page.</summary>
-    public static int AlignedBase(byte[] pinned)
+    /// <summary>The first index of a pinned array whose address is aligned to a power of two, usually to a system page.</summary>
+    public static int AlignedBase(byte[] pinned, int alignment = SystemPage) => (int)(-(nint)Start(pinned) & (alignment - 1));
+
+    /// <summary>
+    /// Has the system take memory for a part of a pinned array, as huge pages if it has them free. Parts of it can be released for good
+    /// afterwards: without the last step, the system would make the pages whole again.
+    /// </summary>
+    public static void PopulateHuge(byte[] pinned, int offset, int length)
     {
-        nint address = (nint)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
-        return (int)(-address & (SystemPage - 1));
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(offset + length, pinned.Length);
+        byte* start = Start(pinned) + offset;
+        _ = Advise(start, (nuint)length, MadvHugePage);
+        _ = Advise(start, (nuint)length, MadvPopulateWrite);
+        _ = Advise(start, (nuint)length, MadvNoHugePage);
     }
 
     /// <summary>
@@ -51,11 +60,13 @@ public static unsafe partial class MemoryHints
     {
         if (!OperatingSystem.IsLinux() || length <= 0) return;
         ArgumentOutOfRangeException.ThrowIfGreaterThan(offset + length, pinned.Length);
-        byte* start = (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned)) + offset;
+        byte* start = Start(pinned) + offset;
         byte* first = (byte*)(((nint)start + SystemPage - 1) & -SystemPage);
         byte* end = (byte*)((nint)(start + length) & -SystemPage);
         if (first < end) _ = Advise(first, (nuint)(end - first), MadvDontNeed);
     }
+
+    private static byte* Start(byte[] pinned) => (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
 
     [LibraryImport("libc", EntryPoint = "madvise")]
     private static partial int Advise(void* address, nuint length, int advice);

@@ -1,3 +1,4 @@
+using RedisClone.Memory;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Tests;

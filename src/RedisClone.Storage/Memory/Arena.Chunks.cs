@@ -130,6 +130,7 @@ public sealed partial class Arena
     {
         if (_blocks != s_blocks || _chunkLimit - _freeChunkSlots.Count > ChunksWithoutBlock && _blocks.AreOn)
         {
+            FaultPoint.Allocation();
             _budget.Take(ChunkBytes);
             if (_blocks.TryTake(out start) is { } bytes)
             {

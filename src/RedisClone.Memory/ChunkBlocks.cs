@@ -1,7 +1,6 @@
 using System.Numerics;
-using RedisClone.Memory;
 
-namespace RedisClone.Storage.Memory;
+namespace RedisClone.Memory;
 
 /// <summary>
 /// Blocks of memory on huge pages, from which the arenas of large shards take their chunks. All arenas share them, so that the chunks of a huge
@@ -11,7 +10,7 @@ namespace RedisClone.Storage.Memory;
 /// A block is one pinned array. Its chunks may straddle huge pages. A thread of the pool takes the memory of the next huge page ahead, because the
 /// system clears it first. A chunk that comes back has released its pages, and gets small ones when it is taken again.
 /// </remarks>
-internal sealed class ChunkBlocks(int chunkBytes)
+public sealed class ChunkBlocks(int chunkBytes)
 {
     /// <summary>30 MB with chunks of 512 KB: a block fits into a region of the garbage collector, which has 32 MB.</summary>
     private const int ChunksPerBlock = 60;
@@ -36,7 +35,7 @@ internal sealed class ChunkBlocks(int chunkBytes)
     public bool AreOn => HugePages.AreOn && HeapLimit.Part(HeapPart, int.MaxValue) >= _blockBytes;
 
     /// <summary>The number of blocks.</summary>
-    internal int Count
+    public int Count
     {
         get
         {
@@ -94,10 +93,9 @@ internal sealed class ChunkBlocks(int chunkBytes)
     {
         try
         {
-            // Room in both tables comes first, so that a block is in both of them or in none.
+            // Room in both tables comes first, so that a block is in both of them or in none, and its chunks can return without memory.
             _roomy.EnsureCapacity(_blocks.Count + 1);
             _blocks.EnsureCapacity(_blocks.Count + 1);
-            FaultPoint.Allocation();
             var block = new Block(this, PinnedMemory.Allocate(_blockBytes), chunkBytes);
             _blocks.Add(block.Bytes, block);
             _roomy.Add(block);
@@ -115,7 +113,7 @@ internal sealed class ChunkBlocks(int chunkBytes)
         private const ulong AllFree = (1ul << ChunksPerBlock) - 1;
 
         private readonly int _base = MemoryHints.AlignedBase(bytes);
-        private int _populated = HugePages.AlignedBase(bytes);   // up to here, huge pages have their memory, or a thread takes it
+        private int _populated = MemoryHints.AlignedBase(bytes, HugePages.PageBytes);   // up to here, huge pages have their memory, or a thread takes it
         private int _ahead;                                      // the huge page that the pool takes, or 0
         private ulong _free = AllFree;
 
