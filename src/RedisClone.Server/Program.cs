@@ -3,6 +3,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using RedisClone.Admin.Log;
 using RedisClone.Configuration;
+using RedisClone.Engine.Failures;
 using RedisClone.Server.Lifetime;
 using RedisClone.Server.Programs;
 
@@ -39,9 +40,24 @@ internal static class Program
 
         var log = new RedisLog(config);
         FatalEnd.OwnProcess(log);
+        try
+        {
+            return await ServeAsync(config, load.Warnings, log);
+        }
+        catch (Exception e)
+        {
+            // The runtime calls the handler of unhandled exceptions for other threads only.
+            Fatal.End("The server ended with an exception that nothing handled", e);
+            throw;
+        }
+    }
+
+    /// <returns>The exit code.</returns>
+    private static async Task<int> ServeAsync(ServerConfig config, IEnumerable<string> warnings, RedisLog log)
+    {
         WebApplication host = Hosting.Build(config, log: log);
         var run = new ServerRun(host);
-        foreach (string warning in load.Warnings) run.Core.Log.LogWarning("{Warning}", warning);
+        foreach (string warning in warnings) run.Core.Log.LogWarning("{Warning}", warning);
         run.Core.Log.LogInformation("RedisClone is starting. PID: {Pid}", Environment.ProcessId);
         if (await run.StartAsync() is not null) return run.Core.Shutdown.HasBegun ? 0 : 1;
         host.Services.GetRequiredService<ProcessPresence>().Ready();

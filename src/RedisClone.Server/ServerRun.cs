@@ -3,6 +3,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine;
+using RedisClone.Engine.Failures;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
 
@@ -69,6 +70,8 @@ internal sealed class ServerRun(WebApplication host)
         }
         catch (OutOfMemoryException)
         {
+            // The shutdown that follows needs memory too.
+            MemoryReserve.ReleaseAll();
             return "There is not enough memory to load the data";
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)

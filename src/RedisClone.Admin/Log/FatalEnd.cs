@@ -36,7 +36,7 @@ internal static partial class FatalEnd
         s_line.WarmUp();
         if (HeapLimit.Bytes > 0) s_reserve = new MemoryReserve(Limits.FatalReserve);
         Fatal.EndProcess = End;
-        AppDomain.CurrentDomain.ProcessExit += static (_, _) => s_log?.Drain(Limits.LogDrain);
+        AppDomain.CurrentDomain.ProcessExit += static (_, _) => DrainLast();
         _ = new FinalizerProbe();
         // The runtime's own end allocates before it calls anything. With a full heap it would hang there, for example if the pool of threads
         // lacks memory for a thread.
@@ -66,6 +66,19 @@ internal static partial class FatalEnd
             LostLines.Add();
         }
         return true;
+    }
+
+    /// <summary>Waits for the last lines. Without memory for the wait they are lost; the exit code remains.</summary>
+    private static void DrainLast()
+    {
+        try
+        {
+            s_log?.Drain(Limits.LogDrain);
+        }
+        catch (OutOfMemoryException)
+        {
+            LostLines.Add();
+        }
     }
 
     /// <summary>
