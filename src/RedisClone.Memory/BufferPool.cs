@@ -39,7 +39,7 @@ public sealed class BufferPool
     private static readonly BufferPool Shared = new(isShared: true);
 
     private readonly bool _isShared;
-    private Stack<byte[]>[] _free;
+    private FreeList[] _free;
 
     public BufferPool()
         : this(isShared: false)
@@ -49,7 +49,7 @@ public sealed class BufferPool
     private BufferPool(bool isShared)
     {
         _isShared = isShared;
-        _free = CreateStacks();
+        _free = CreateLists();
     }
 
     public byte[] Rent(int size) => TryTake(size) ?? RentShared(size);
@@ -62,10 +62,10 @@ public sealed class BufferPool
 
     /// <summary>
     /// Releases all kept arrays. Any thread may call it. All of them are released, because pinned arrays cannot move, and a
-    /// single one keeps its whole region of the heap allocated. A race with a thread that returns an array to the old stacks
+    /// single one keeps its whole region of the heap allocated. A race with a thread that returns an array to an old list
     /// only loses that array.
     /// </summary>
-    public void Clear() => Volatile.Write(ref _free, CreateStacks());
+    public void Clear() => Volatile.Write(ref _free, CreateLists());
 
     public static void ClearShared() => Shared.Clear();
 
@@ -103,16 +103,14 @@ public sealed class BufferPool
 
     private static int IndexOf(int size) => BitOperations.Log2((uint)size / SmallestSize);
 
-    private Stack<byte[]>[] CreateStacks()
+    private FreeList[] CreateLists()
     {
-        var stacks = new Stack<byte[]>[IndexOf(LargestPooled) + 1];
-        // The stacks are created with their full capacity, so that returning a buffer allocates nothing.
-        for (int i = 0; i < stacks.Length; i++) stacks[i] = new Stack<byte[]>(KeptBytes(SmallestSize << i) / (SmallestSize << i));
-        return stacks;
+        var lists = new FreeList[IndexOf(LargestPooled) + 1];
+        for (int i = 0; i < lists.Length; i++) lists[i] = new FreeList(KeptBytes(SmallestSize << i) / (SmallestSize << i));
+        return lists;
     }
 
-    private byte[]? TryTake(int size) =>
-        size <= LargestPooled && _free[IndexOf(SizeFor(size))].TryPop(out byte[]? buffer) ? buffer : null;
+    private byte[]? TryTake(int size) => size <= LargestPooled ? _free[IndexOf(SizeFor(size))].TryTake() : null;
 
     private int KeptBytes(int size)
     {
@@ -124,13 +122,39 @@ public sealed class BufferPool
     private bool TryKeep(byte[] buffer)
     {
         if (buffer.Length > LargestPooled) return false;
-        Stack<byte[]> stack = _free[IndexOf(buffer.Length)];
-        if ((stack.Count + 1L) * buffer.Length > KeptBytes(buffer.Length)) return false;
+        FreeList list = _free[IndexOf(buffer.Length)];
+        if (list.IsFull) return false;
         Poison(buffer);
-        stack.Push(buffer);
+        list.Add(buffer);
         return true;
     }
 
     [System.Diagnostics.Conditional("DEBUG")]
     private static void Poison(byte[] buffer) => buffer.AsSpan().Fill(0xDB);
+
+    /// <summary>Free arrays of one size. The list is created with its full capacity, so that returning an array allocates nothing.</summary>
+    private sealed class FreeList(int capacity)
+    {
+        private readonly Slot[] _slots = new Slot[capacity];
+        private int _count;
+
+        public bool IsFull => _count >= _slots.Length;
+
+        public void Add(byte[] buffer) => _slots[_count++].Buffer = buffer;
+
+        public byte[]? TryTake()
+        {
+            if (_count == 0) return null;
+            ref Slot slot = ref _slots[--_count];
+            byte[]? buffer = slot.Buffer;
+            slot.Buffer = null;
+            return buffer;
+        }
+
+        /// <summary>A store into an array of a structure needs no check of the array's type, unlike a store into an array of references.</summary>
+        private struct Slot
+        {
+            public byte[]? Buffer;
+        }
+    }
 }

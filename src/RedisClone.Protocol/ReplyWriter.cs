@@ -248,6 +248,15 @@ public sealed partial class ReplyWriter(IBufferWriter<byte> output, ScratchLimit
             BinaryPrimitives.WriteUInt64LittleEndian(room, 0x0A_0D30_3000ul | type | tens << 8 | ones << 16);
             return 5;
         }
+        if ((ulong)number < 10_000)
+        {
+            uint high = (uint)number * 5243 >> 19, low = (uint)number - high * 100;
+            uint highTens = high * 103 >> 10, lowTens = low * 103 >> 10;
+            ulong four = highTens | (high - highTens * 10) << 8 | lowTens << 16 | (low - lowTens * 10) << 24;
+            int skipped = number < 1000 ? 1 : 0;
+            BinaryPrimitives.WriteUInt64LittleEndian(room, type | (0x0A0D_3030_3030ul | four) >> (8 * skipped) << 8);
+            return 7 - skipped;
+        }
         int at = 1 + RedisNumber.WriteInt64(number, room[1..]);
         room[at + 1] = (byte)'\n';
         room[at] = (byte)'\r';

@@ -145,10 +145,13 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
         return true;
     }
 
+    /// <summary>Whether so little output waits that it exceeds no limit. This is what a client that reads finds.</summary>
+    public bool IsSmall => Waiting <= 0 && Volatile.Read(ref _softLimitSince) == 0;
+
     /// <summary>Whether the waiting output exceeds the hard limit, or has exceeded the soft limit for too long.</summary>
     public bool IsOver(OutputBufferLimit limit)
     {
-        long waiting = Unflushed + Unsent - Limits.UncountedOutput;
+        long waiting = Waiting;
         if (limit.Hard > 0 && waiting >= limit.Hard) return true;
         if (limit.Soft <= 0 || waiting < limit.Soft)
         {
@@ -160,6 +163,8 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
         if (since == 0) Volatile.Write(ref _softLimitSince, since = now);
         return now - since > limit.SoftSeconds * 1000L;
     }
+
+    private long Waiting => Unflushed + Unsent - Limits.UncountedOutput;
 
     private async ValueTask<bool> AwaitAsync(ValueTask<FlushResult> flush, long bytes)
     {

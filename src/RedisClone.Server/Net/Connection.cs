@@ -160,7 +160,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     public bool KillIfOverLimit()
     {
         if (_killed) return true;
-        if (!Session.Reply.Overflowed && !_output.IsOver(OutputLimit())) return false;
+        if (!Session.Reply.Overflowed && (_output.IsSmall || !_output.IsOver(OutputLimit()))) return false;
         _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
         Kill();

@@ -44,7 +44,7 @@ internal sealed partial class Loop : IEventLoop
     private readonly BufferPool _pool = new();
     private readonly ConcurrentQueue<Callback> _posted = new();
     private readonly Queue<Callback> _endOfRound = new();
-    private readonly Queue<IGatheredWork> _gathered = new(), _postponed = new();
+    private readonly Queue<Work> _gathered = new(), _postponed = new();
     private readonly List<int> _closing = [];
     private readonly Queue<LoopConnection> _readable = new(), _toSend = new(), _toSendLast = new();
     private readonly List<LoopConnection> _stalled = [];
@@ -163,13 +163,13 @@ internal sealed partial class Loop : IEventLoop
     public void Gather(IGatheredWork work)
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself gathers work.");
-        _gathered.Enqueue(work);
+        _gathered.Enqueue(new Work(work));
     }
 
     public void Postpone(IGatheredWork work)
     {
         if (!IsOnLoop) throw new InvalidOperationException("Only the loop itself postpones work.");
-        _postponed.Enqueue(work);
+        _postponed.Enqueue(new Work(work));
     }
 
     public byte[] Rent(int size) => IsOnLoop ? _pool.Rent(size) : BufferPool.RentShared(size);
@@ -406,10 +406,10 @@ internal sealed partial class Loop : IEventLoop
     /// </summary>
     private bool RunGathered(int turn)
     {
-        foreach (IGatheredWork work in _gathered) work.Fetch();
-        for (int budget = _gathered.Count; turn == _threads.Turn && budget > 0 && _gathered.TryDequeue(out IGatheredWork? work); budget--)
+        foreach (Work work in _gathered) work.Item.Fetch();
+        for (int budget = _gathered.Count; turn == _threads.Turn && budget > 0 && _gathered.TryDequeue(out Work work); budget--)
         {
-            work.Run();
+            work.Item.Run();
             if (RoundIsFull) break;
         }
         return turn == _threads.Turn;
@@ -418,9 +418,9 @@ internal sealed partial class Loop : IEventLoop
     /// <summary>Runs at least one item, and more while the round has room for them.</summary>
     private bool RunPostponed(int turn)
     {
-        for (int budget = _postponed.Count; turn == _threads.Turn && budget > 0 && _postponed.TryDequeue(out IGatheredWork? work); budget--)
+        for (int budget = _postponed.Count; turn == _threads.Turn && budget > 0 && _postponed.TryDequeue(out Work work); budget--)
         {
-            work.Run();
+            work.Item.Run();
             if (RoundIsFull) break;
         }
         return turn == _threads.Turn;
@@ -487,4 +487,7 @@ internal sealed partial class Loop : IEventLoop
     }
 
     private readonly record struct Callback(Action<object?> Action, object? State, LoopConnection? Owner);
+
+    /// <summary>A queue of a structure stores an item without a check of the array's type.</summary>
+    private readonly record struct Work(IGatheredWork Item);
 }

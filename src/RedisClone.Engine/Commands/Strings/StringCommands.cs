@@ -315,7 +315,7 @@ internal static class StringCommands
     /// <summary>Replies with a string value of any encoding as a bulk string.</summary>
     internal static void ReplyString(ref CommandContext c, in Entry entry)
     {
-        if (entry.Encoding == ValueEncoding.Integer) c.Reply.BulkInteger(StringValue.Integer(entry));
-        else c.Reply.Bulk(entry.Value);
+        if (StringValue.TryGetText(entry, out ReadOnlySpan<byte> text)) c.Reply.Bulk(text);
+        else c.Reply.BulkInteger(StringValue.Integer(entry));
     }
 }

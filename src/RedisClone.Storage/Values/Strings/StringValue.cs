@@ -53,6 +53,14 @@ public static class StringValue
         return true;
     }
 
+    /// <summary>The bytes of a string that is stored as text. Returns false for an integer.</summary>
+    public static bool TryGetText(in Entry entry, out ReadOnlySpan<byte> text)
+    {
+        Record record = entry.Record;
+        text = record.Value;
+        return record.Encoding != ValueEncoding.Integer;
+    }
+
     /// <summary>The length of the string as a client sees it.</summary>
     public static int Length(in Entry entry) =>
         entry.Encoding == ValueEncoding.Integer ? IntegerText.LengthOf(Integer(entry)) : entry.Value.Length;
