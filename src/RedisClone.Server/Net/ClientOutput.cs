@@ -53,15 +53,20 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
     /// </summary>
     public long Held => Volatile.Read(ref _noted) + Queued;
 
-    private long Queued => (socket?.UnsentBytes ?? Volatile.Read(ref _flushing)) + _pushes.Bytes;
+    private long Queued => (socket?.UnsentBytes ?? 0) + Above + _pushes.Bytes;
+
+    /// <summary>
+    /// Bytes of a flush that may be above the socket: in the pipe of TLS, or of a connection of Kestrel. The part that TLS has passed on
+    /// already is counted twice, because TLS does not tell it.
+    /// </summary>
+    private long Above => loop is null ? Volatile.Read(ref _flushing) : 0;
 
     /// <summary>
     /// The same as <see cref="Held"/>, as the bytes of the arrays: a chunk of output may be much larger than what it holds.
     /// </summary>
-    public long HeldRoom => Math.Max(Held, (socket?.OutputRoom ?? SocketRoom) + _pushes.Bytes);
+    public long HeldRoom => Math.Max(Held, (socket?.OutputRoom ?? 0) + RoomAbove + _pushes.Bytes);
 
-    /// <summary>The same of a connection of Kestrel, which knows only that a flush waits.</summary>
-    private long SocketRoom => Volatile.Read(ref _flushing) is > 0 and var bytes ? bytes + Limits.SocketOutput : 0;
+    private long RoomAbove => Above is > 0 and var bytes ? bytes + Limits.SocketOutput : 0;
 
     public int Messages => _pushes.Count;
 

@@ -1,8 +1,10 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text;
+using RedisClone.EndToEnd.Tests.Hostile;
 using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Tls;
@@ -287,8 +289,41 @@ public sealed class TlsTests : IDisposable
         server.AssertWell();
     }
 
-    private ServerProcess Start(params string[] arguments) => ServerProcess.Ours(
-        ["--tls-port", $"{_port}", "--tls-cert-file", _files.Certificate, "--tls-key-file", _files.Key, "--tls-ca-cert-file", _authority.File, .. arguments]);
+    /// <summary>In a heap with a limit, most of a long reply waits above TLS, where the event loop does not see it.</summary>
+    [Fact]
+    public void RepliesThatAreNotReadCountAsMemoryOfTheClient()
+    {
+        const int size = 20_000_000;
+        using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x10000000; exec SERVER > log", [.. Arguments("--tls-auth-clients", "no")]);
+        using RespClient plain = server.Connect();
+        plain.Expect("+OK", "SET", "long", new string('x', size));
+        using var client = new TlsClient(_port);
+        Assert.Equal("+OK", client.Call("CLIENT SETNAME slow"));
+        client.Send("GET long");
+        for (int tries = 0; MemoryOf(plain, "slow") < size; tries++)
+        {
+            Assert.True(tries < 300, $"the client counts {MemoryOf(plain, "slow")} bytes");
+            Thread.Sleep(100);
+        }
+        plain.Expect("+OK", "CONFIG", "SET", "maxmemory-clients", "1mb");
+        for (int tries = 0; plain.Figure("evicted_clients") != "1"; tries++)
+        {
+            Assert.True(tries < 300, "the client stays");
+            Thread.Sleep(100);
+        }
+        server.AssertStops();
+    }
+
+    private static long MemoryOf(RespClient plain, string name)
+    {
+        string line = plain.Call("CLIENT", "LIST").Text!.Split('\n').Single(line => line.Contains($" name={name} ", StringComparison.Ordinal));
+        return long.Parse(line.Split(" tot-mem=")[1].Split(' ')[0], CultureInfo.InvariantCulture);
+    }
+
+    private string[] Arguments(params string[] arguments) =>
+        ["--tls-port", $"{_port}", "--tls-cert-file", _files.Certificate, "--tls-key-file", _files.Key, "--tls-ca-cert-file", _authority.File, .. arguments];
+
+    private ServerProcess Start(params string[] arguments) => ServerProcess.Ours(Arguments(arguments));
 
     /// <summary>Returns whether the server refuses the certificate. In TLS 1.3 a client learns this only when it reads.</summary>
     private bool IsRefused((string Certificate, string Key)? certificate)

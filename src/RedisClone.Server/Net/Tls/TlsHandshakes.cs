@@ -1,10 +1,12 @@
 using System.IO.Pipelines;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 using RedisClone.Engine;
 using RedisClone.Engine.Metrics;
+using RedisClone.Server.Net.Listening;
 using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Net.Tls;
@@ -66,6 +68,7 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
         var handshake = new HandshakePipe(socket);
         connection.Features.Set<IEventLoopFeature>(null);
         connection.Features.Set(handshake);
+        connection.Features.Set<IMemoryPoolFeature>(BlockPools.OfTls);
         connection.Transport = handshake;
         try
         {
