@@ -47,6 +47,7 @@ internal static class PersistenceInfo
         new("aof_last_write_status", r => Status(r.Server.Journal is not { WriteRefusal.Length: > 0 }),
             Gauge("redis_aof_last_write_status", "1 unless the journal cannot be written.", place: 38)),
         new("aof_last_cow_size", _ => 0),
+        new("aof_last_load_errors", r => r.Journal?.LoadErrors),
         new("aof_current_size", r => r.Journal?.Size,
             Gauge("redis_aof_current_size_bytes", "Bytes of the journal.", Unit.Bytes, place: 39)),
         new("aof_base_size", r => r.Journal?.SizeAtRewrite,

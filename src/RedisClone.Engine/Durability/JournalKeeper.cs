@@ -65,6 +65,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>What the start read from the journal; null if it has read none.</summary>
     public JournalReport? Recovered { get; private set; }
 
+    /// <summary>The number of commands that the start skipped, see <see cref="ReplayErrors"/>.</summary>
+    public long LoadErrors { get; private set; }
+
     public bool IsOn => _engine.State != JournalState.Off;
 
     /// <summary>The reason why the journal has failed; empty if it has not.</summary>
@@ -225,6 +228,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         {
             _server.Loading?.Measure(() => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset);
             report = reader.Read(loader);
+            LoadErrors = loader.Errors.Count;
         }
         Recovered = report;
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
@@ -233,6 +237,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (report.Outcome == JournalOutcome.Cut)
             _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut",
                 report.File, report.Offset, report.Reason, report.CutBytes);
+        if (LoadErrors > 0)
+            _server.Log.LogWarning("{Count} commands of the journal answered with an error and were skipped, so the data may lack changes", LoadErrors);
         _server.Log.LogInformation("DB loaded from append only file: {Units} units, up to position {Lsn}", report.Units, report.Lsn);
         if (_engine.Start(directory, report) is { } reason) return $"The journal cannot be started: {reason}";
         Attach();

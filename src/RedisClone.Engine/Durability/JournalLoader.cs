@@ -25,11 +25,14 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     public JournalLoader(ServerCore server)
     {
         _server = server;
-        _run = new ReplayRun(server);
-        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server).Run);
+        Errors = new ReplayErrors(server.Log);
+        _run = new ReplayRun(server, Errors);
+        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server, Errors).Run);
         server.ExpiryEnabled = false;
         server.Shards.Budget.LoadsChanged(1);
     }
+
+    public ReplayErrors Errors { get; }
 
     /// <summary>The offset that the reading of a base has reached; 0 while no base is read.</summary>
     public long SnapshotOffset => Volatile.Read(ref _snapshot)?.Offset ?? 0;

@@ -12,7 +12,7 @@ namespace RedisClone.Engine.Durability;
 
 /// <summary>
 /// Runs commands of a journal on one thread, with the handlers that serve clients. The records that a batch needs are
-/// prefetched before it runs. Replies are discarded, except for errors.
+/// prefetched before it runs. Replies are discarded; errors are noted.
 /// </summary>
 internal sealed class ReplayRun
 {
@@ -24,9 +24,11 @@ internal sealed class ReplayRun
     private long _forgotten;
     private int _errors;
 
-    public ReplayRun(ServerCore server)
+    private readonly ReplayErrors _failed;
+
+    public ReplayRun(ServerCore server, ReplayErrors failed)
     {
-        _server = server;
+        (_server, _failed) = (server, failed);
         _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
@@ -50,7 +52,7 @@ internal sealed class ReplayRun
             for (; at < requests.Count; at++)
             {
                 if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
-                if (RunWithinMemory(requests[at], prepared[at], now, lane) is { } failure) return failure;
+                RunWithinMemory(requests[at], prepared[at], now, lane);
                 FreeAfter(requests[at], prepared[at]);
             }
             return null;
@@ -71,7 +73,7 @@ internal sealed class ReplayRun
     /// Runs a command again if there was no memory for it and it has changed nothing. The heap may be full of garbage and holes, as it was
     /// not when the command ran first. Then the command had memory, or was refused.
     /// </summary>
-    private string? RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
+    private void RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
     {
         for (int attempt = 0; ; attempt++)
         {
@@ -79,7 +81,8 @@ internal sealed class ReplayRun
             long before = store?.Changes ?? 0;
             try
             {
-                return Run(request, prepared, now, lane);
+                Run(request, prepared, now, lane);
+                return;
             }
             catch (OutOfMemoryException) when (store is { IsTorn: false } && store.Changes == before && MemoryReserve.TryWait(attempt))
             {
@@ -103,7 +106,7 @@ internal sealed class ReplayRun
         for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Free(_server.Shards[i].Store, isShort);
     }
 
-    private string? Run(in Request request, in Prepared prepared, long now, Lane lane)
+    private void Run(in Request request, in Prepared prepared, long now, Lane lane)
     {
         CommandRow row = prepared.Row!;
         int before = (int)(_session.Reply.BytesWritten - _forgotten);
@@ -116,11 +119,10 @@ internal sealed class ReplayRun
         }
         if (context.Failure is not null) _session.Reply.Error(context.Failure);
         bool failed = _session.Reply.Errors != _errors;
-        if (!failed && before < RepliesKept) return null;
+        if (!failed && before < RepliesKept) return;
         _session.Reply.Commit();
-        string? error = failed ? $"'{row.Name}' answered {Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd()}" : null;
+        if (failed) _failed.Add(row.FullName, Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd());
         _replies.ResetWrittenCount();
         (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
-        return error;
     }
 }

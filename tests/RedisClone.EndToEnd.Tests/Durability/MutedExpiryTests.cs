@@ -3,7 +3,7 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>
-/// A script with redis.set_repl(REPL_NONE) finds keys and fields expired. Their removal is in the journal all the same, because later
+/// Scripts with redis.set_repl(REPL_NONE). Such a script finds keys and fields expired. Their removal is in the journal all the same, because later
 /// writes build on it.
 /// </summary>
 public sealed class MutedExpiryTests
@@ -39,6 +39,33 @@ public sealed class MutedExpiryTests
             client.Expect(":-1", "TTL", "hash");
             client.Expect("$\"new\"", "GET", "string");
             client.Expect("$\"new\"", "HGET", "fields", "old");
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
+    /// <summary>
+    /// Changes that a script keeps out of the journal make later commands fail in a replay. The other data is loaded, as in Redis.
+    /// </summary>
+    [Fact]
+    public void CommandsThatDoNotFitTheReplayedDataAreSkipped()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        {
+            using RespClient client = server.Connect();
+            client.Expect("+OK", "MSET", "k", "v", "dst", "old");
+            const string muted = "redis.set_repl(redis.REPL_NONE) redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[2], 'x') redis.set_repl(redis.REPL_ALL) "
+                + "redis.call('RENAME', KEYS[2], KEYS[3]) return redis.call('LPUSH', KEYS[1], 'a')";
+            client.Expect(":1", "EVAL", muted, "3", "k", "tmp", "dst");
+            for (int i = 0; i < 20; i++) client.Expect($":{i + 2}", "LPUSH", "k", "b");
+            client.Expect("+OK", "SET", "after", "1");
+            server.Kill();
+        }
+        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (RespClient client = again.Connect())
+        {
+            client.Expect("*[$\"v\" $\"old\" $\"1\"]", "MGET", "k", "dst", "after");
+            Assert.Equal("22", client.Figure("aof_last_load_errors"));
         }
         Directory.Delete(folder, recursive: true);
     }
