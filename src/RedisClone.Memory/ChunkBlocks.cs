@@ -8,15 +8,21 @@ namespace RedisClone.Memory;
 /// </summary>
 /// <remarks>
 /// A block is one pinned array. Its chunks may straddle huge pages. A thread of the pool takes the memory of the next huge page ahead, because the
-/// system clears it first. A chunk that comes back has released its pages, and gets small ones when it is taken again.
+/// system clears it first. A chunk that comes back has released its pages, and gets small ones when it is taken again. The block itself counts
+/// towards a limit of the heap until its last chunk comes back. So the arenas move their chunks out of a sparse block, see <see cref="IsLeaving"/>.
 /// </remarks>
-public sealed class ChunkBlocks(int chunkBytes)
+/// <param name="chunkBytes">The size of a chunk.</param>
+/// <param name="dropsSparse">Whether arenas move their chunks out of sparse blocks.</param>
+public sealed class ChunkBlocks(int chunkBytes, bool dropsSparse)
 {
     /// <summary>30 MB with chunks of 512 KB: a block fits into a region of the garbage collector, which has 32 MB.</summary>
     private const int ChunksPerBlock = 60;
 
     /// <summary>A block may be this part of a heap with a limit.</summary>
     private const int HeapPart = 128;
+
+    /// <summary>Beyond the chunks of one block, this part of the chunks in use may be free before a block is dropped.</summary>
+    private const int FreePart = 8;
 
     /// <summary>Processor time for a page beyond which it comes from the host of a virtual machine, which takes twenty times as long as usual.</summary>
     private static readonly TimeSpan Slow = TimeSpan.FromMilliseconds(1.5);
@@ -30,6 +36,8 @@ public sealed class ChunkBlocks(int chunkBytes)
     private readonly int _blockBytes = ChunksPerBlock * chunkBytes + MemoryHints.SystemPage;
 
     private long _restsUntil;                          // Environment.TickCount64
+    private int _free;                                 // chunks of all blocks
+    private volatile Block? _leaving;                  // not among the roomy blocks
 
     /// <summary>Whether arenas may use blocks.</summary>
     public bool AreOn => HugePages.AreOn && HeapLimit.Part(HeapPart, int.MaxValue) >= _blockBytes;
@@ -46,20 +54,29 @@ public sealed class ChunkBlocks(int chunkBytes)
     /// <summary>Whether an array is a block.</summary>
     public bool IsBlock(byte[] bytes) => bytes.Length == _blockBytes;
 
+    /// <summary>Whether there is a block that arenas must leave.</summary>
+    public bool HasLeaving => _leaving is not null;
+
+    /// <summary>
+    /// Whether the arenas must move their chunks out of this array: few of its chunks are in use, and other blocks have room for them.
+    /// </summary>
+    public bool IsLeaving(byte[] bytes) => ReferenceEquals(_leaving?.Bytes, bytes);
+
     /// <summary>
     /// Takes a chunk, whose bytes begin at <paramref name="start"/> of the array and whose content is undefined. Returns null if there is no
-    /// memory for a block.
+    /// memory for a block, or none with room if <paramref name="toLeave"/> is set because the chunk replaces one of a sparse block.
     /// </summary>
-    public byte[]? TryTake(out int start)
+    public byte[]? TryTake(out int start, bool toLeave = false)
     {
         Block block;
         int from, to;
         start = 0;
         lock (_gate)
         {
-            if (_roomy.Count == 0 && !TryAdd()) return null;
+            if (_roomy.Count == 0 && (toLeave || !TryStay() && !TryAdd())) return null;
             block = _roomy[^1];
             start = block.Take(out from, out to);
+            _free--;
             if (block.IsFull) _roomy.RemoveAt(_roomy.Count - 1);
         }
         for (; from < to; from += HugePages.PageBytes) Populate(block.Bytes, from);
@@ -74,12 +91,40 @@ public sealed class ChunkBlocks(int chunkBytes)
         lock (_gate)
         {
             Block block = _blocks[bytes];
-            if (block.IsFull) _roomy.Insert(0, block);
+            if (block.IsFull && block != _leaving) _roomy.Insert(0, block);
             block.Return(start);
-            if (!block.IsEmpty) return;
-            _roomy.Remove(block);
-            _blocks.Remove(bytes);
+            _free++;
+            if (block.IsEmpty) Drop(block);
+            if (dropsSparse && _leaving is null) LeaveSparsest();
         }
+    }
+
+    private void Drop(Block block)
+    {
+        if (block == _leaving) _leaving = null;
+        else _roomy.Remove(block);
+        _blocks.Remove(block.Bytes);
+        _free -= ChunksPerBlock;
+    }
+
+    private void LeaveSparsest()
+    {
+        int used = _blocks.Count * ChunksPerBlock - _free;
+        if (_roomy.Count < 2 || _free <= ChunksPerBlock + used / FreePart) return;
+        Block sparsest = _roomy[0];
+        foreach (Block block in _roomy)
+            if (block.Free > sparsest.Free) sparsest = block;
+        _roomy.Remove(sparsest);
+        _leaving = sparsest;
+    }
+
+    /// <summary>Puts the block that was to be left into use again.</summary>
+    private bool TryStay()
+    {
+        if (_leaving is not { IsFull: false } block) return false;
+        _leaving = null;
+        _roomy.Add(block);             // The list had room for it before.
+        return true;
     }
 
     private void Populate(byte[] bytes, int page)
@@ -99,6 +144,7 @@ public sealed class ChunkBlocks(int chunkBytes)
             var block = new Block(this, PinnedMemory.Allocate(_blockBytes), chunkBytes);
             _blocks.Add(block.Bytes, block);
             _roomy.Add(block);
+            _free += ChunksPerBlock;
             return true;
         }
         catch (OutOfMemoryException)
@@ -122,6 +168,9 @@ public sealed class ChunkBlocks(int chunkBytes)
         public bool IsFull => _free == 0;
 
         public bool IsEmpty => _free == AllFree;
+
+        /// <summary>The number of free chunks.</summary>
+        public int Free => BitOperations.PopCount(_free);
 
         /// <summary>Takes the lowest free chunk. The caller populates the huge pages from one index to another.</summary>
         public int Take(out int from, out int to)

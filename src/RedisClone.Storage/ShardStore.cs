@@ -205,6 +205,12 @@ public sealed class ShardStore
         }
     }
 
+    /// <summary>Moves up to <paramref name="chunks"/> chunks, so that blocks of which little is used can be dropped.</summary>
+    public void LeaveBlocks(int chunks)
+    {
+        if (Capture is null) Arena.LeaveBlocks(chunks);
+    }
+
     /// <summary>The choices of the random sample in progress. A store has one sample at a time.</summary>
     internal HashSet<long> Chosen { get; } = [];
 

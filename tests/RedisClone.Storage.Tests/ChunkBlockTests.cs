@@ -9,7 +9,7 @@ public sealed class ChunkBlockTests
     private const int Size = 2000;
     private const int ChunkBytes = 512 * 1024;
 
-    private readonly ChunkBlocks _blocks = new(ChunkBytes);
+    private readonly ChunkBlocks _blocks = new(ChunkBytes, dropsSparse: true);
 
     [Fact]
     public void ArenasShareABlockWithoutSharingABuffer()
@@ -50,6 +50,64 @@ public sealed class ChunkBlockTests
         second.TrimAll();
         Assert.Equal(0, _blocks.Count);
         Assert.Equal(0, first.BytesTaken + second.BytesTaken);
+    }
+
+    /// <summary>Data that grew beside deleted data keeps a few chunks of each block, and the blocks count towards a limit of the heap.</summary>
+    [Fact]
+    public void SparseBlocksAreLeft()
+    {
+        Arena deleted = New(), kept = New();
+        var survivors = new List<(uint Handle, byte Content)>();
+        List<uint> others = [];
+        for (int i = 0; i < 120_000; i++)
+        {
+            if (i % 20 != 0)
+            {
+                others.Add(deleted.Allocate(Size));
+                continue;
+            }
+            survivors.Add((kept.Allocate(Size), (byte)i));
+            kept.Bytes(survivors[^1].Handle, Size).Fill((byte)i);
+        }
+        int before = _blocks.Count;
+        Assert.True(before >= 7, $"{before} blocks");
+        foreach (uint handle in others) deleted.Free(handle);
+        deleted.TrimAll();
+        // A part of the survivors leaves free pages, which are not copied.
+        for (int i = survivors.Count - 1; i >= 0; i -= 3)
+        {
+            kept.Free(survivors[i].Handle);
+            survivors.RemoveAt(i);
+        }
+        for (int round = 0; _blocks.HasLeaving; round++)
+        {
+            Assert.True(round < 1000, "a block is not left");
+            kept.LeaveBlocks(4);
+            kept.Check();
+        }
+        Assert.InRange(_blocks.Count, 1, 2);
+        Assert.Equal(0, kept.BytesTaken % ChunkBytes);
+        foreach ((uint handle, byte content) in survivors) Assert.Equal(-1, kept.Bytes(handle, Size).IndexOfAnyExcept(content));
+        foreach ((uint handle, _) in survivors) kept.Free(handle);
+        kept.TrimAll();
+        Assert.Equal(0, _blocks.Count);
+        Assert.Equal(0, kept.BytesTaken);
+    }
+
+    /// <summary>A block that is to be left is used again when no other has room.</summary>
+    [Fact]
+    public void ABlockThatIsToBeLeftIsUsedBeforeANewOne()
+    {
+        var taken = new List<(byte[] Bytes, int Start)>();
+        for (int i = 0; i < 3 * 60; i++) taken.Add((_blocks.TryTake(out int start)!, start));
+        Assert.Equal(3, _blocks.Count);
+        for (int i = 0; i < taken.Count; i++)
+            if (i % 3 != 0) _blocks.Return(taken[i].Bytes, taken[i].Start);
+        Assert.True(_blocks.HasLeaving);
+        for (int i = 0; i < 120; i++) Assert.NotNull(_blocks.TryTake(out _));
+        Assert.Equal(3, _blocks.Count);
+        Assert.False(_blocks.HasLeaving);
+        Assert.Null(_blocks.TryTake(out _, toLeave: true));
     }
 
     [Fact]

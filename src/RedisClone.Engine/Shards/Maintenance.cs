@@ -24,6 +24,9 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
     private const int TrimmedPages = 256;
 
+    /// <summary>Chunks of 512 KB that a round moves in a shard: a chunk takes about a tenth of a millisecond.</summary>
+    private const int ChunksMoved = 4, ChunksMovedWhenShort = 32;
+
     private readonly ServerCore _server = server;
     private readonly ActiveExpiry _expiry = new(server);
     private readonly Freeing _freeing = new(server.Shards, server.Failures);
@@ -124,6 +127,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             bool isShort = _server.Failures.IsReserveOut || _server.Shards.Budget.IsShortFor(0);
+            shard.Store.LeaveBlocks(isShort ? ChunksMovedWhenShort : ChunksMoved);
             if ((trim || isShort) && !shard.Store.Arena.IsTrimming)
                 shard.Store.Arena.Trim(isShort ? 0 : Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
         }

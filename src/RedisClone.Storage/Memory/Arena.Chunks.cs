@@ -27,7 +27,7 @@ public sealed partial class Arena
     /// </summary>
     private const int ChunksWithoutBlock = 4;
 
-    private static readonly ChunkBlocks s_blocks = new(ChunkBytes);
+    private static readonly ChunkBlocks s_blocks = new(ChunkBytes, dropsSparse: HeapLimit.Bytes > 0);
 
     private byte[]?[] _dedicated = [];
     private int _dedicatedLimit;
@@ -142,6 +142,43 @@ public sealed partial class Arena
         byte[] own = TakeArray(ChunkBytes + PageBytes);
         start = MemoryHints.AlignedBase(own);
         return own;
+    }
+
+    /// <summary>
+    /// Moves up to <paramref name="most"/> chunks out of blocks that are to be dropped. The handles of their buffers stay valid.
+    /// </summary>
+    internal void LeaveBlocks(int most)
+    {
+        for (int i = 0; i < _chunkLimit && most > 0 && _blocks.HasLeaving; i++)
+        {
+            ref Chunk chunk = ref _chunks[i];
+            if (chunk.Bytes is null || !_blocks.IsLeaving(chunk.Bytes)) continue;
+            if (_blocks.TryTake(out int start, toLeave: true) is not { } bytes) return;
+            _budget.TakeKept(ChunkBytes);
+            _taken += ChunkBytes;
+            Move(ref chunk, bytes, start);
+            most--;
+        }
+    }
+
+    /// <summary>Free pages are not copied, because the copy would make them resident.</summary>
+    private void Move(ref Chunk chunk, byte[] bytes, int start)
+    {
+        Chunk old = chunk;
+        for (int page = 0; page < PagesPerChunk;)
+        {
+            int first = page;
+            while (page < PagesPerChunk && chunk.Spans[page].Class != SpanInfo.Free) page++;
+            old.Bytes.AsSpan(old.Base + (first << PageShift), (page - first) << PageShift).CopyTo(bytes.AsSpan(start + (first << PageShift)));
+            for (; page < PagesPerChunk && chunk.Spans[page].Class == SpanInfo.Free; page++)
+            {
+                if (!chunk.Dirty[page]) continue;
+                chunk.Dirty[page] = false;
+                _freePages--;
+            }
+        }
+        (chunk.Bytes, chunk.Base) = (bytes, start);
+        ReturnChunk(ref old);
     }
 
     private void ReturnChunk(ref Chunk chunk)
