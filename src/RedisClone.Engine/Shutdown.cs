@@ -18,6 +18,8 @@ internal sealed class Shutdown(ServerCore server)
     private Task<bool>? _running;
     private long _waitsUntil;       // while replicas are awaited
     private bool _isAborted;
+    private bool _isSaving;         // the shards are awaited, or the data is being written
+    private volatile bool _skipsSave;
     private (ShutdownOptions Options, bool Asked) _asked;
 
     /// <summary>Stops accepting connections. Set by the host.</summary>
@@ -30,6 +32,9 @@ internal sealed class Shutdown(ServerCore server)
     /// Saves the data that the options require and returns whether it succeeded. Null if there is nothing to save.
     /// </summary>
     public Func<ShutdownOptions, bool>? Save { get; set; }
+
+    /// <summary>Whether SHUTDOWN NOSAVE came while a shutdown was waiting for the shards to save the data.</summary>
+    public bool SkipsSave => _skipsSave;
 
     public bool HasBegun => Volatile.Read(ref _running) is not null;
 
@@ -66,18 +71,30 @@ internal sealed class Shutdown(ServerCore server)
     }
 
     /// <summary>
-    /// Begins to shut the server down, or joins the shutdown in progress. The result is false if the server continues, because
+    /// Begins to shut the server down, or joins the shutdown in progress, which NOSAVE also keeps from saving the data. The result is false if the server continues, because
     /// its data could not be saved or the shutdown was aborted.
     /// </summary>
     public Task<bool> Begin(ShutdownOptions options, string why)
     {
         lock (_gate)
         {
-            if (_running is { } running) return running;
+            if (_running is { } running)
+            {
+                if (options.HasFlag(ShutdownOptions.NoSave)) SkipSave();
+                return running;
+            }
             server.Log.LogInformation("{Why}", why);
             // The thread that saves waits for the shards, so it must hold none.
+            _skipsSave = options.HasFlag(ShutdownOptions.NoSave);
             return _running = Task.Run(() => TryEnd(options));
         }
+    }
+
+    /// <summary>A busy script would keep the shards from the thread that waits for them to save the data.</summary>
+    private void SkipSave()
+    {
+        _skipsSave = true;
+        if (_isSaving) server.Scripts.Runs.Abandon();
     }
 
     private bool TryEnd(ShutdownOptions options)
@@ -93,6 +110,8 @@ internal sealed class Shutdown(ServerCore server)
         }
         catch (Exception e)
         {
+            // The memory has changes of abandoned scripts that nothing else has.
+            if (server.Scripts.Runs.ServerEnds) Failures.Fatal.End("The server could not be shut down", e);
             server.Failures.WorkFailed("The server could not be shut down", e);
         }
         // The next signal or SHUTDOWN tries again.
@@ -110,11 +129,12 @@ internal sealed class Shutdown(ServerCore server)
         if (server.Loading is { } loading)
         {
             // Incompletely loaded data must not replace the files that it is loaded from.
-            options |= ShutdownOptions.NoSave;
+            _skipsSave = true;
             loading.Cancel();
         }
         if (!options.HasFlag(ShutdownOptions.Now) && !AwaitReplicas()) return false;
         if (!CanEnd(options)) return false;
+        server.Scripts.Runs.Abandon();
         server.Role.Stop();
         server.MigrationLinks.Close();
         StopListening();
@@ -132,9 +152,25 @@ internal sealed class Shutdown(ServerCore server)
             server.Log.LogWarning("Writing initial AOF{Then}", isForced ? ". Exit anyway." : ", can't exit.");
             if (!isForced) return false;
         }
-        if (options.HasFlag(ShutdownOptions.NoSave) || Save is not { } save || save(options) || isForced) return true;
+        if (Save is not { } save || TrySave(save, options) || isForced) return true;
         server.Log.LogWarning("Error trying to save the DB, can't exit.");
         return false;
+    }
+
+    /// <summary>Returns true if the data is saved or need not be.</summary>
+    private bool TrySave(Func<ShutdownOptions, bool> save, ShutdownOptions options)
+    {
+        lock (_gate)
+        {
+            if (_skipsSave) return true;
+            _isSaving = true;
+        }
+        bool isSaved = save(options);
+        lock (_gate)
+        {
+            _isSaving = false;
+            return isSaved || _skipsSave;
+        }
     }
 
     /// <summary>Waits for the keys that MIGRATE transfers, so that they do not stay on both servers.</summary>

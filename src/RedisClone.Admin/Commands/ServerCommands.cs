@@ -85,7 +85,6 @@ internal static class ServerCommands
         else if (abort) c.Fail("ERR No shutdown in progress.");
         if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Runs.BusyError is { } busy) c.Fail(busy);
         if (c.Failed || abort) return;
-        if (options.HasFlag(ShutdownOptions.NoSave)) c.Server.Scripts.Runs.Abandon();
         c.BlockFor(0, static reply => reply.Error("ERR Errors trying to SHUTDOWN. Check logs."));
         _ = AwaitAsync(c.Server.Shutdown.Begin(options, "User requested shutdown..."), c.Waiter!);
     }

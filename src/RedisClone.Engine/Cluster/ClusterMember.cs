@@ -66,13 +66,10 @@ internal sealed class ClusterMember : IDisposable
 
     public SlotDrop Drop { get; }
 
-    /// <summary>Whether no write runs, because slots are about to change their owner. A write that was admitted before waits.</summary>
-    public bool HoldsWrites => ManualFailover.HoldsWrites || Migrations.HoldsWrites;
-
     /// <summary>Whether a command runs here without a further look, as most do. The caller holds the shard of its key.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public bool Serves(in CommandContext c) =>
-        c.Row.HasSingleKey && Served.Contains(KeySlot.OfHash(c.HashOf(c.Row.FirstKey))) && !HoldsWrites;
+        c.Row.HasSingleKey && Served.Contains(KeySlot.OfHash(c.HashOf(c.Row.FirstKey)));
 
     public FailureReports Failures { get; }
 

@@ -268,7 +268,7 @@ internal sealed class Snapshots
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
         // Only the shutdown needs this thread, so the thread may block.
         bool saved = false;
-        new HeldAction(_server.Shards, () => saved = Save() is null).RunAndWait();
+        new HeldAction(_server.Shards, () => saved = _server.Shutdown.SkipsSave || Save() is null).RunAndWait();
         return saved;
     }
 

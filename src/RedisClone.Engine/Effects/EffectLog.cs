@@ -41,12 +41,6 @@ internal sealed class EffectLog
         lock (_changing) _sinks.Remove(sink);
     }
 
-    /// <summary>Removes all sinks: effects are discarded from now on.</summary>
-    public void DetachAll()
-    {
-        lock (_changing) _sinks.Clear();
-    }
-
     /// <summary>Places the unit and returns the LSN behind it, or 0 if the unit is empty.</summary>
     /// <param name="unit">The effects.</param>
     /// <param name="tellsOthers">Whether other servers get them too.</param>

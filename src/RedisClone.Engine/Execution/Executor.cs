@@ -51,6 +51,8 @@ internal sealed class Executor(ServerCore server)
         Outcome outcome = Outcome.Done;
         try
         {
+            // A shutdown, a failover or a slot migration may hold writes since the command was admitted.
+            if (server.Pause.IsOn && server.Pause.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
             if (server.MigrationLinks.Running > 0 && server.MigrationLinks.MustWait(ref c)) return Outcome.Deferred;
             if (server.Cluster is { } cluster && !cluster.Serves(in c) && TryRedirect(ref c, cluster) is { } redirected) return redirected;
@@ -91,13 +93,9 @@ internal sealed class Executor(ServerCore server)
         }
     }
 
-    /// <summary>
-    /// In a cluster, answers a command on keys that another node serves, and lets a write wait while a manual failover or a slot migration
-    /// holds writes. Returns null if the command runs here now.
-    /// </summary>
-    private Outcome? TryRedirect(ref CommandContext c, ClusterMember cluster)
+    /// <summary>In a cluster, answers a command on keys that another node serves. Returns null if the command runs here now.</summary>
+    private static Outcome? TryRedirect(ref CommandContext c, ClusterMember cluster)
     {
-        if (cluster.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
         if (cluster.Redirection.Refuse(ref c) is not { } redirection) return null;
         // The reply to a redirected EXEC is the redirection.
         EndTransaction(ref c);
@@ -269,7 +267,7 @@ internal sealed class Executor(ServerCore server)
             if (c.Failure is not null) c.Reply.Error(c.Failure);
             if (c.Changes > 0 && !c.EffectReplaced && server.Effects.Wanted)
             {
-                // A replay of a command that replies with an error would stop. What it has changed is written instead.
+                // A command that replies with an error may change something else in a replay. What it has changed is written instead.
                 if (c.Failure is not null && row.Keys.Length > 0) server.Failures.WriteImages(ref c, isUnchanged: false);
                 else lane.Effects.AddCommand(session.Database, server.Commands.EffectName(row, c.Args), c.Args);
             }

@@ -132,8 +132,6 @@ internal sealed class Interpreter
     /// <summary>The Unix time, which does not advance while a script runs.</summary>
     public long TimeMicroseconds => _timeMicroseconds != 0 ? _timeMicroseconds : _timeMicroseconds = ServerCore.UnixMicroseconds();
 
-    public void NoteWrite() => Progress.NoteWrite();
-
     /// <summary>Ends the set-up: from here on, no script can change what the next one sees.</summary>
     public void Seal()
     {

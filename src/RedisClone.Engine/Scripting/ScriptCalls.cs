@@ -125,8 +125,9 @@ internal sealed class ScriptCalls(Interpreter interpreter)
             return raise ? Raise(ref call, problem) : ReturnError(ref call, Encoding.Latin1.GetBytes(problem));
         CommandRow? row = Resolve();
         if ((Refuse(row) ?? RefuseOutside(row!)) is { } refusal) return Refused(ref call, row, refusal, raise);
+        if (row!.IsWrite && !interpreter.Progress.TryWrite()) return call.Error(ScriptProgress.Killed);
         long began = interpreter.Clock;
-        bool fits = TryRun(row!);
+        bool fits = TryRun(row);
         call.State.CountWork(Stopwatch.GetElapsedTime(began, interpreter.Clock).Ticks * BytesPerTick);
         if (!fits) return call.Error("not enough memory");
         ReadOnlySpan<byte> reply = interpreter.Output.Written;
@@ -198,7 +199,6 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         writer.Limit = Math.Max(LeastReply, interpreter.Room / 3);
         long before = writer.BytesWritten;
         interpreter.Server.Monitors.Show(interpreter.Session, "lua", row, request);
-        if (row.IsWrite) interpreter.NoteWrite();
         EffectBuffer effects = interpreter.Lane.Effects;
         effects.IsMuted = !interpreter.Journalled;
         ulong hash = row.HashOfFirstKey(request, interpreter.Server.Shards);

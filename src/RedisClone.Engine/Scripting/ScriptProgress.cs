@@ -21,17 +21,26 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     /// <summary>How often waiting commands are checked again, so that they reply BUSY.</summary>
     private static readonly long AnswerPause = Stopwatch.Frequency / 20;
 
+    /// <summary>The error that ends a killed script.</summary>
+    public const string Killed = "Script killed by user with SCRIPT KILL...";
+
     private Session? _caller;
     private IEventLoop? _loop;
     private long _started, _lastLook, _lastAnswer;
     private volatile Routine? _routine;
     private volatile LongRun? _long;
-    private volatile bool _hasWritten;
-    private volatile bool _isKilled;
+    private int _fate;               // a Fate: of a write and a kill at the same time, one happens
     private bool _isAbandoned, _holdsAll;
     private ShardSet _held;
 
-    public bool HasWritten => _hasWritten;
+    private enum Fate
+    {
+        Open,
+        HasWritten,
+        IsKilled,
+    }
+
+    public bool HasWritten => Volatile.Read(ref _fate) == (int)Fate.HasWritten;
 
     /// <summary>The name of the running script or function.</summary>
     public string Name => _routine?.Name ?? "";
@@ -39,7 +48,8 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     /// <summary>The description of a script that has run for some time; null for one that has just begun.</summary>
     public LongRun? Long => _long;
 
-    public void NoteWrite() => _hasWritten = true;
+    /// <summary>Called before a write. Returns false if the script has been killed, so that no part of it has an effect.</summary>
+    public bool TryWrite() => HasWritten || Interlocked.CompareExchange(ref _fate, (int)Fate.HasWritten, (int)Fate.Open) == (int)Fate.Open;
 
     /// <summary>Records the start of a script and returns the time.</summary>
     public long Begin(Session caller, Routine routine, in ShardSet held, bool holdsAll)
@@ -48,13 +58,17 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         _holdsAll = holdsAll;
         _caller = caller;
         _loop = caller.Connection?.Loop is { IsOnLoop: true } loop ? loop : null;
-        _hasWritten = _isKilled = _isAbandoned = false;
+        _isAbandoned = false;
+        Volatile.Write(ref _fate, (int)Fate.Open);
         _started = _lastLook = Stopwatch.GetTimestamp();
         _routine = routine;
         return _started;
     }
 
-    /// <summary>Records the end of a script. After an abandoned script, its effects and all later ones are dropped.</summary>
+    /// <summary>
+    /// Records the end of a script. The effects of an abandoned script are dropped. Those of other clients are kept, because they may be
+    /// confirmed until the end.
+    /// </summary>
     public void Done(Lane lane)
     {
         _routine = null;
@@ -64,23 +78,17 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
             runs.Remove(this, run.IsBusy);
         }
         _caller = null;
-        if (!_isAbandoned) return;
-        lane.Effects.Clear();
-        server.Effects.DetachAll();
+        if (_isAbandoned) lane.Effects.Clear();
     }
 
     /// <summary>Requests the end of a script. Returns null, or the reason why it cannot be ended.</summary>
     public string? Kill(bool script)
     {
         if (_routine is not { } routine) return "NOTBUSY No scripts in execution right now.";
-        if (_hasWritten)
-        {
-            return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination " +
-                "or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
-        }
-        if (script != routine is Script) return LongRun.BusyErrorOf(routine);
-        _isKilled = true;
-        return null;
+        if (!HasWritten && script != routine is Script) return LongRun.BusyErrorOf(routine);
+        if (Interlocked.CompareExchange(ref _fate, (int)Fate.IsKilled, (int)Fate.Open) != (int)Fate.HasWritten) return null;
+        return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination " +
+            "or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
     }
 
     /// <summary>Called periodically by a script. Returns the error that ends it, or null.</summary>
@@ -88,10 +96,10 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     {
         if (_routine is not { } routine) return null;
         if (now - _lastLook > LoopPatience) ServeOthers(routine, now);
-        if (_isKilled)
+        if (Volatile.Read(ref _fate) == (int)Fate.IsKilled)
         {
             server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
-            return LuaString.From("Script killed by user with SCRIPT KILL...");
+            return LuaString.From(Killed);
         }
         if (!runs.ServerEnds || _long is null) return null;
         _isAbandoned = true;

@@ -91,6 +91,9 @@ internal sealed class ScriptRuns(ServerCore server)
         return isKilled ? null : refusal;
     }
 
-    /// <summary>Abandons long scripts at shutdown, even if they have written. None of their effects are kept.</summary>
+    /// <summary>
+    /// Abandons long scripts, even if they have written. None of their effects are kept, but their changes stay in memory, so the server must
+    /// end without saving it.
+    /// </summary>
     public void Abandon() => _serverEnds = true;
 }

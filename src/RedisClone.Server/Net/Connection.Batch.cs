@@ -238,9 +238,19 @@ internal sealed partial class Connection
     {
         if (outcome == Outcome.Moved) _hold.AcquireOnWorker(held);
         else if (outcome == Outcome.Widened) _hold.AcquireOnWorker(_widened);
+        else if (outcome == Outcome.Deferred && IsHeldBack()) CheckAgain();
         else if (outcome == Outcome.Deferred) _ = TryAgainAsync(held);
         // Blocked: the thread that claims the waiter resumes the connection, and may already have done so.
         return false;
+    }
+
+    /// <summary>Whether the current command waits for the end of a pause that has begun since the command was admitted.</summary>
+    private bool IsHeldBack() => _server.Pause.HoldsBack(CurrentRow.FlagsFor(CurrentRequest, Session));
+
+    private void CheckAgain()
+    {
+        _begun = true;
+        _resumed.Set();
     }
 
     private async Task TryAgainAsync(ShardSet held)

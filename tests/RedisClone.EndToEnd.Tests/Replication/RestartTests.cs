@@ -143,6 +143,8 @@ public sealed class RestartTests : IDisposable
             client.Expect("-ERR No shutdown in progress.", "SHUTDOWN", "ABORT");
             Assert.DoesNotContain("shutdown_in_milliseconds:", client.Call("INFO", "server").Text!, StringComparison.Ordinal);
             client.Expect("+OK", "SET", "key", "2");
+            // Scripts go on as before.
+            client.Expect(":3000000", "EVAL", "local n = 0 while n < 3e6 do n = n + 1 end return n", "0");
             client.Expect("+OK", "CONFIG", "SET", "shutdown-timeout", "1");
             client.Send("SHUTDOWN");
             FollowingTests.Until(() => primary.HasExited, "the server does not end", primary);

@@ -135,6 +135,30 @@ public sealed class LongScriptTests
         Assert.Equal("[1 1]", other.Run("MGET a b"));
     }
 
+    /// <summary>SCRIPT KILL comes while a script writes for the first time: one of the two happens.</summary>
+    [Fact]
+    public async Task AKilledScriptHasNoEffect()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient runner = server.Connect(), killer = server.Connect();
+        using var over = new CancellationTokenSource();
+        Task kills = Task.Run(() =>
+        {
+            while (!over.IsCancellationRequested) killer.Run("SCRIPT KILL");
+        });
+        const string script = "for n = 1, ARGV[2] do end redis.call('SET', 'x', ARGV[1]) for n = 1, 100000 do end redis.call('SET', 'y', ARGV[1])";
+        Assert.Equal("OK", runner.Run("MSET x - y -"));
+        for (int i = 0; i < 400; i++)
+        {
+            runner.Send("EVAL", script, "0", $"{i}", $"{i * 100}");
+            runner.Read();
+            string[] values = runner.Run("MGET x y").Trim('[', ']').Split(' ');
+            Assert.Equal(values[0], values[1]);
+        }
+        await over.CancelAsync();
+        await kills;
+    }
+
     [Fact]
     public async Task ShutdownStopsAScriptThatHasWritten()
     {

@@ -41,9 +41,6 @@ internal sealed class SlotExport : ISnapshotJob
 
     public SlotTask Migration { get; }
 
-    /// <summary>Whether no write runs. A write that was admitted before waits.</summary>
-    public bool HoldsWrites => _holdsWrites;
-
     private string Path => _server.Snapshots.TemporaryPath(Snapshots.ForSlots);
 
     private bool IsNearEnd => _feed.Stream.Offset - _replica.Acknowledged <= _server.Config.ClusterSlotMigrationHandoffMaxLagBytes;

@@ -6,7 +6,7 @@ namespace RedisClone.Engine.Cluster.SlotMigration;
 
 /// <summary>
 /// The slot migrations of this node: at most one at a time, as the destination or as the source, and those that have ended. Except for
-/// <see cref="HoldsWrites"/>, <see cref="Importing"/> and <see cref="Flushed"/>, the caller holds the lock of the cluster.
+/// <see cref="Importing"/> and <see cref="Flushed"/>, the caller holds the lock of the cluster.
 /// </summary>
 internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
 {
@@ -27,9 +27,6 @@ internal sealed class SlotMigrations(ServerCore server, ClusterMember cluster)
     public IEnumerable<SlotTask> All => Current is { } current ? [current, .. _archive] : _archive;
 
     private SlotTask? Current => _importTask ?? _export?.Migration;
-
-    /// <summary>Whether no write runs, because slots are about to change their owner.</summary>
-    public bool HoldsWrites => Volatile.Read(ref _export) is { HoldsWrites: true };
 
     /// <summary>How far the import of slots is, or null.</summary>
     public LongWork? Importing => Volatile.Read(ref _import)?.Progress;
