@@ -55,7 +55,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             JournalNames names = Names;
             try
             {
-                if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return $"ERR the directory {names.Directory} is not empty";
+                if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return NotEmpty(names);
             }
             catch (Exception failure) when (DiskFailure.Is(failure))
             {
@@ -68,6 +68,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             return null;
         }
     }
+
+    private static string NotEmpty(JournalNames names) =>
+        $"ERR the directory {names.Directory} is not empty. BACKUP CLEANUP removes what a backup before the last start has left there";
 
     /// <summary>Begins the snapshot of a pending backup, unless another snapshot is in progress.</summary>
     private void TryBegin(bool isHeld)
@@ -125,13 +128,14 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         }
     }
 
-    /// <summary>Removes the files of a sealed or failed backup, if there is one. Returns null, or an error.</summary>
+    /// <summary>
+    /// Removes the files of a sealed or failed backup, or those that a backup before the start has left. Returns null, or an error.
+    /// </summary>
     public string? CleanUp()
     {
         lock (_gate)
         {
             if (IsInProgress) return "ERR Backup is in progress";
-            if (State == BackupState.Idle) return null;
             if (RemoveFiles() is { } failure) return $"ERR {failure}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
             return null;
@@ -260,7 +264,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         {
             string directory = Names.Directory;
             if (!Disk.DirectoryExists(directory)) return null;
-            foreach (string name in Disk.List(directory)) Disk.Delete(Path.Combine(directory, name));
+            foreach (string name in Disk.List(directory))
+                if (Names.Has(name)) Disk.Delete(Path.Combine(directory, name));
             return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))

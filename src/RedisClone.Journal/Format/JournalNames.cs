@@ -43,6 +43,9 @@ public sealed record JournalNames(string Root, string DirectoryName = "appendonl
             .OfType<string>().Distinct().Order(StringComparer.Ordinal);
     }
 
+    /// <summary>Whether a file of the directory has a name that these names make.</summary>
+    public bool Has(string file) => file.StartsWith(FileName + ".", StringComparison.Ordinal) || file.StartsWith($"temp-{FileName}.", StringComparison.Ordinal);
+
     public string PathOf(string file) => Path.Combine(Directory, file);
 
     private string Numbered(long sequence, string suffix) =>

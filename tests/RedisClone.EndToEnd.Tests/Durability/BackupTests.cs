@@ -57,6 +57,29 @@ public sealed class BackupTests : IDisposable
         server.AssertWell();
     }
 
+    [Fact]
+    public void WhatACrashHasLeftCanBeRemoved()
+    {
+        string[] arguments = ["--dir", _folder, "--appendonly", "no", "--save", ""];
+        using (ServerProcess server = ServerProcess.Ours(arguments))
+        using (RespClient client = server.Connect())
+        {
+            client.Expect("+OK", "BACKUP", "START");
+            Until(client, "incrementing");
+            server.Kill();
+        }
+        string other = Path.Combine(_folder, "backupdir", "other");
+        File.WriteAllText(other, "");
+        using ServerProcess again = ServerProcess.Ours(arguments);
+        using RespClient after = again.Connect();
+        Assert.Contains("BACKUP CLEANUP", after.Call("BACKUP", "START").Text);
+        after.Expect("+OK", "BACKUP", "CLEANUP");
+        Assert.Equal([other], Directory.GetFiles(Path.Combine(_folder, "backupdir")));
+        File.Delete(other);
+        after.Expect("+OK", "BACKUP", "START");
+        again.AssertWell();
+    }
+
     private static string State(RespClient client) => client.Call("BACKUP", "STATUS").Items![1].Text!;
 
     private static void Until(RespClient client, string state)
