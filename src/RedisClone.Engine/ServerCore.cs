@@ -281,6 +281,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
     internal string? LoadAgain(Func<string?> load)
     {
         Loading = new LoadProgress();
+        Backups.DataReplaced();
         try
         {
             return load();

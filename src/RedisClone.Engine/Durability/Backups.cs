@@ -24,6 +24,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 {
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
+    private JournalNames? _names;
     private JournalEngine? _engine;
     private BackupJob? _job;            // of the backup whose snapshot is in progress
     private volatile string? _lost;     // why an effect is missing in the backup
@@ -43,7 +44,10 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     private IDisk Disk => server.Snapshots.Disk;
 
-    private JournalNames Names => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
+    private JournalNames Configured => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
+
+    /// <summary>Those of the backup, also if the configuration has changed since it began.</summary>
+    private JournalNames Names => State == BackupState.Idle ? Configured : _names ?? Configured;
 
     /// <summary>Starts a backup. Returns null, or an error. The caller holds every shard.</summary>
     public string? Start(bool inTransaction)
@@ -52,7 +56,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         {
             if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
             if (State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
-            JournalNames names = Names;
+            JournalNames names = Configured;
             try
             {
                 if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return NotEmpty(names);
@@ -63,6 +67,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             }
             _directory = JournalDirectory.TryOpen(Disk, names, out string error);
             if (_directory is null) return $"ERR {error}";
+            _names = names;
             (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
             if (!inTransaction) TryBegin(isHeld: true);
             return null;
@@ -114,6 +119,12 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             return null;
         }
     }
+
+    /// <summary>
+    /// Ends a backup in progress with the next round of background work, because the data is replaced as a whole, and not by effects. The caller
+    /// holds every shard.
+    /// </summary>
+    public void DataReplaced() => _lost ??= "all data was replaced";
 
     /// <summary>Aborts a backup that is not sealed. Returns null, or an error.</summary>
     public string? Abort()
@@ -205,7 +216,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         // The engine calls this on its own thread while it holds its locks. Taking the gate here could deadlock with a thread
         // that holds the gate and waits for those locks.
-        Error = reason;
+        _lost = Error = reason;
         server.Log.LogWarning("The backup has failed: {Reason}", reason);
     }
 
@@ -221,9 +232,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     private SnapshotOrder Mark(JournalDirectory directory)
     {
+        _lost = null;
         _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
         long lsn = _engine.BeginRebuild(directory);
-        _lost = null;
         server.Effects.Attach(this);
         return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb: true, lsn);
     }

@@ -1,3 +1,4 @@
+using RedisClone.EndToEnd.Tests.Hostile;
 using RedisClone.EndToEnd.Tests.Support;
 
 namespace RedisClone.EndToEnd.Tests.Durability;
@@ -54,6 +55,37 @@ public sealed class BackupTests : IDisposable
         client.Expect("+OK", "BACKUP", "ABORT");
         Assert.Equal("failed", State(client));
         client.Expect("+OK", "BACKUP", "CLEANUP");
+        server.AssertWell();
+    }
+
+    /// <summary>The limit of the size of a file is reached as the end of a disk is. Writes that came later are not in the backup.</summary>
+    [Fact]
+    public void ABackupWithoutRoomIsNotSealed()
+    {
+        using var server = new ShellServer("export DOTNET_EnableWriteXorExecute=0; ulimit -f 300; exec SERVER > log", "--save ''", "--appendonly no");
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "BACKUP", "START");
+        Until(client, "incrementing");
+        for (int i = 0; i < 1000; i++) client.Expect("+OK", "SET", $"key:{i}", new string('x', 1000));
+        Until(client, "failed");
+        Assert.True(client.Call("BACKUP", "SEAL").IsError);
+        server.AssertStops();
+    }
+
+    /// <summary>The effects after it do not lead from the base of the backup to the new data.</summary>
+    [Fact]
+    public void ABackupEndsWhenAllDataIsReplaced()
+    {
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder, "--appendonly", "no", "--enable-debug-command", "yes");
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "SET", "key", "old");
+        client.Expect("+OK", "SAVE");
+        client.Expect("+OK", "SET", "key", "new");
+        client.Expect("+OK", "BACKUP", "START");
+        Until(client, "incrementing");
+        client.Expect("+OK", "DEBUG", "RELOAD", "NOSAVE", "NOFLUSH", "MERGE");
+        Assert.True(client.Call("BACKUP", "SEAL").IsError);
+        Assert.Equal("failed", State(client));
         server.AssertWell();
     }
 

@@ -44,6 +44,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
             held(() =>
             {
                 server.Rewrites.Suspend();
+                server.Backups.DataReplaced();
                 failure = load();
             });
             if (failure is not null) throw new UnloadableCopyException($"Failed trying to load the MASTER synchronization DB: {failure}");
