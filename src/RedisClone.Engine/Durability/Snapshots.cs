@@ -27,6 +27,7 @@ internal sealed class Snapshots
     private const string ForSave = "bg-";
 
     private readonly ServerCore _server;
+    private readonly Lock _publishing = new();
     private long _changesSaved;
     private long _lastTry;
     private bool _scheduled;
@@ -101,7 +102,7 @@ internal sealed class Snapshots
     public string? Save(long uncounted = 0)
     {
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
-        if (HasKeys) Slot.Cancel();
+        if (HasKeys) Cancel();
         long changes = Changes + uncounted;
         string temporary = TemporaryPath("");
         var order = new SnapshotOrder(Disk, temporary) { Position = _server.Role.Reached };
@@ -110,7 +111,7 @@ internal sealed class Snapshots
         string? failure;
         try
         {
-            failure = run.WriteHeld() ?? Publish(temporary);
+            failure = run.WriteHeld() ?? Publish(temporary, run);
         }
         finally
         {
@@ -148,8 +149,17 @@ internal sealed class Snapshots
     /// <summary>Cancels a background save, and a copy for replicas, because all data was deleted.</summary>
     public void CancelSave()
     {
-        Slot.Cancel(SnapshotKind.Save);
+        Cancel(SnapshotKind.Save);
         Slot.Cancel(SnapshotKind.Replicas);
+    }
+
+    /// <summary>
+    /// A save that is complete either is published before this returns, or never: the caller may save a later moment, which an older dump file
+    /// must not replace.
+    /// </summary>
+    private void Cancel(SnapshotKind kind = SnapshotKind.None)
+    {
+        lock (_publishing) Slot.Cancel(kind);
     }
 
     /// <summary>Deletes incomplete files before the process ends at once.</summary>
@@ -264,7 +274,7 @@ internal sealed class Snapshots
     /// <summary>Saves at shutdown if the options or the save points require it. False if that failed.</summary>
     public bool SaveAtShutdown(ShutdownOptions options)
     {
-        Slot.Cancel();
+        Cancel();
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
         // Only the shutdown needs this thread, so the thread may block.
         bool saved = false;
@@ -296,6 +306,16 @@ internal sealed class Snapshots
         LastSave = now;
         _changesSaved = changes;
         _server.Log.LogInformation("DB saved on disk: {Keys} keys", run.Keys);
+    }
+
+    private string? Publish(string temporary, SnapshotRun run)
+    {
+        lock (_publishing)
+        {
+            if (!run.IsCancelled) return Publish(temporary);
+            Disk.Delete(temporary);
+            return "it was cancelled";
+        }
     }
 
     private string? Publish(string temporary)
@@ -340,7 +360,7 @@ internal sealed class Snapshots
             return new SnapshotOrder(snapshots.Disk, _path) { Position = snapshots._server.Role.Reached };
         }
 
-        public string? Publish() => snapshots.Publish(_path);
+        public string? Publish() => snapshots.Publish(_path, snapshots.Slot.Running!);
 
         public void Ended(SnapshotRun run, string? failure)
         {
