@@ -5,7 +5,7 @@ namespace RedisClone.Engine.Durability;
 /// <summary>
 /// The commands of a journal that answered with an error. They change nothing, and the replay goes on, as in Redis: a script with
 /// redis.set_repl(REPL_NONE) makes changes that the journal does not have, so a later command of any client may not fit the replayed data.
-/// Thread-safe.
+/// Errors of the configuration, and of commands without keys, end the replay. Thread-safe.
 /// </summary>
 internal sealed class ReplayErrors(ILogger log)
 {

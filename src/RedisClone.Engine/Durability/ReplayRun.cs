@@ -52,7 +52,7 @@ internal sealed class ReplayRun
             for (; at < requests.Count; at++)
             {
                 if (fetchesMembers) FetchAhead.Members(_server.Shards, requests, prepared, at);
-                RunWithinMemory(requests[at], prepared[at], now, lane);
+                if (RunWithinMemory(requests[at], prepared[at], now, lane) is { } failure) return failure;
                 FreeAfter(requests[at], prepared[at]);
             }
             return null;
@@ -73,7 +73,7 @@ internal sealed class ReplayRun
     /// Runs a command again if there was no memory for it and it has changed nothing. The heap may be full of garbage and holes, as it was
     /// not when the command ran first. Then the command had memory, or was refused.
     /// </summary>
-    private void RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
+    private string? RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
     {
         for (int attempt = 0; ; attempt++)
         {
@@ -81,8 +81,7 @@ internal sealed class ReplayRun
             long before = store?.Changes ?? 0;
             try
             {
-                Run(request, prepared, now, lane);
-                return;
+                return Run(request, prepared, now, lane);
             }
             catch (OutOfMemoryException) when (store is { IsTorn: false } && store.Changes == before && MemoryReserve.TryWait(attempt))
             {
@@ -106,7 +105,7 @@ internal sealed class ReplayRun
         for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Free(_server.Shards[i].Store, isShort);
     }
 
-    private void Run(in Request request, in Prepared prepared, long now, Lane lane)
+    private string? Run(in Request request, in Prepared prepared, long now, Lane lane)
     {
         CommandRow row = prepared.Row!;
         int before = (int)(_session.Reply.BytesWritten - _forgotten);
@@ -119,10 +118,14 @@ internal sealed class ReplayRun
         }
         if (context.Failure is not null) _session.Reply.Error(context.Failure);
         bool failed = _session.Reply.Errors != _errors;
-        if (!failed && before < RepliesKept) return;
+        if (!failed && before < RepliesKept) return null;
         _session.Reply.Commit();
-        if (failed) _failed.Add(row.FullName, Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd());
+        string? error = failed ? Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd() : null;
         _replies.ResetWrittenCount();
         (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
+        if (error is null) return null;
+        if (row.Keys.Length == 0 || context.Failure is { } failure && Errors.IsOfConfiguration(failure)) return $"'{row.Name}' answered {error}";
+        _failed.Add(row.FullName, error);
+        return null;
     }
 }

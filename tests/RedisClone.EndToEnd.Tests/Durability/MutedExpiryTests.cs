@@ -43,6 +43,26 @@ public sealed class MutedExpiryTests
         Directory.Delete(folder, recursive: true);
     }
 
+    /// <summary>A command that the configuration of the start does not allow is no such case: the start is refused.</summary>
+    [Theory]
+    [InlineData("--databases", "4")]
+    [InlineData("--cluster-enabled", "yes")]
+    public void CommandsThatTheConfigurationRefusesAreNotSkipped(string name, string value)
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        {
+            using RespClient client = server.Connect();
+            client.Expect("+OK", "SET", "key", "1");
+            client.Expect(":1", "MOVE", "key", "9");
+            server.Kill();
+        }
+        (int exit, string output) = ServerProcess.RunOurs([.. Durable, "--dir", folder, "--port", $"{Ports.Free()}", name, value]);
+        Assert.Equal(1, exit);
+        Assert.Contains("'move' answered", output, StringComparison.Ordinal);
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>
     /// Changes that a script keeps out of the journal make later commands fail in a replay. The other data is loaded, as in Redis.
     /// </summary>

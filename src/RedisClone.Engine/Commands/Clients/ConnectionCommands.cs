@@ -61,7 +61,7 @@ internal static class ConnectionCommands
     private static void Select(ref CommandContext c)
     {
         int index = c.DatabaseIndex(1);
-        if (index != 0 && c.Data.Config.ClusterEnabled) c.Fail("ERR SELECT is not allowed in cluster mode");
+        if (index != 0 && c.Data.Config.ClusterEnabled) c.Fail("ERR SELECT" + Errors.NotInCluster);
         if (c.Failed) return;
         c.Session.Database = index;
         c.Reply.Ok();

@@ -86,7 +86,7 @@ internal static class DatabaseCommands
         long second = c.Int64(2, int.MinValue, int.MaxValue, "ERR invalid second DB index");
         int count = c.Data.Config.Databases;
         if (!c.Failed && (first < 0 || first >= count || second < 0 || second >= count)) c.Fail(Errors.DbIndex);
-        if (c.Data.Config.ClusterEnabled) c.Fail("ERR SWAPDB is not allowed in cluster mode");
+        if (c.Data.Config.ClusterEnabled) c.Fail("ERR SWAPDB" + Errors.NotInCluster);
         if (c.Failed) return;
         for (int i = 0; first != second && i < c.Data.Shards.Count; i++)
         {

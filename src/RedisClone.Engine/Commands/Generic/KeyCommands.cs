@@ -142,7 +142,7 @@ internal static class KeyCommands
         }
         if (database != 0 && c.Data.Config.ClusterEnabled)
         {
-            c.Fail("ERR Copying to another database is not allowed in cluster mode");
+            c.Fail("ERR Copying to another database" + Errors.NotInCluster);
             return;
         }
         if (database == c.Session.Database && c.Args[1].SequenceEqual(c.Args[2]))
@@ -179,7 +179,7 @@ internal static class KeyCommands
     {
         if (c.Data.Config.ClusterEnabled)
         {
-            c.Fail("ERR MOVE is not allowed in cluster mode");
+            c.Fail("ERR MOVE" + Errors.NotInCluster);
             return;
         }
         int database = c.DatabaseIndex(2);
