@@ -59,7 +59,7 @@ internal sealed class Failover(ServerCore server)
         End();
     }
 
-    /// <summary>Notes that the target has taken over.</summary>
+    /// <summary>Notes that the target has taken over. The caller holds every shard.</summary>
     public void Accepted()
     {
         if (_state == FailoverState.InProgress) End();

@@ -234,7 +234,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         try
         {
             Offer offer = await handshake.RequestAsync(history, from, takesOver: true).ConfigureAwait(false);
-            server.Failover.Accepted();
+            Held(server.Failover.Accepted);
             return offer;
         }
         catch (Exception e) when (e is IOException or InvalidDataException or ObjectDisposedException && !_end.IsCancellationRequested)
