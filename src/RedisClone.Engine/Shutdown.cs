@@ -165,12 +165,16 @@ internal sealed class Shutdown(ServerCore server)
             if (_skipsSave) return true;
             _isSaving = true;
         }
-        bool isSaved = save(options);
-        lock (_gate)
+        bool isSaved = false;
+        try
         {
-            _isSaving = false;
-            return isSaved || _skipsSave;
+            isSaved = save(options);
         }
+        finally
+        {
+            lock (_gate) _isSaving = false;
+        }
+        return isSaved || _skipsSave;
     }
 
     /// <summary>Waits for the keys that MIGRATE transfers, so that they do not stay on both servers.</summary>

@@ -87,6 +87,10 @@ internal sealed class ClientPause : IDisposable
     public bool HoldsBack(CommandFlags flags) =>
         _mode == PauseMode.All || _mode == PauseMode.Write && (flags & (CommandFlags.Write | CommandFlags.MayReplicate)) != 0;
 
+    /// <summary>Whether a command with these flags waits now. Replicas are served, and an aborted transaction only ends.</summary>
+    public bool HoldsBack(Session session, CommandFlags flags) =>
+        HoldsBack(flags) && !session.IsReplica && !session.IsPrimary && session.Transaction is not { Aborted: true };
+
     /// <summary>Returns true if the connection will be resumed after the pause, or false if the pause is already over.</summary>
     internal bool Await(IClientConnection connection, CommandFlags flags)
     {

@@ -59,6 +59,9 @@ internal sealed class Lane
 
     public EffectBuffer Effects { get; } = new();
 
+    /// <summary>Whether a script of the running unit was abandoned by a shutdown, so that the unit is dropped.</summary>
+    internal bool IsAbandoned { get; set; }
+
     internal HeldMessages Messages { get; } = new();
 
     internal void AddReady(Shard shard, in DatabaseKey key)

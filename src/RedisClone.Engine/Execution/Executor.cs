@@ -51,8 +51,8 @@ internal sealed class Executor(ServerCore server)
         Outcome outcome = Outcome.Done;
         try
         {
-            // A shutdown, a failover or a slot migration may hold writes since the command was admitted.
-            if (server.Pause.IsOn && server.Pause.HoldsWrites && server.Pause.HoldsBack(c.Flags) && !c.Session.IsPrimary) return Outcome.Deferred;
+            // A pause may have begun since the command was admitted.
+            if (server.Pause.IsOn && server.Pause.HoldsBack(c.Session, c.Flags)) return Outcome.Deferred;
             if (server.Snapshots.Slot.Running is { } snapshot && snapshot.MustWait(ref c)) return Outcome.Deferred;
             if (server.MigrationLinks.Running > 0 && server.MigrationLinks.MustWait(ref c)) return Outcome.Deferred;
             if (server.Cluster is { } cluster && !cluster.Serves(in c) && TryRedirect(ref c, cluster) is { } redirected) return redirected;
@@ -77,7 +77,8 @@ internal sealed class Executor(ServerCore server)
             }
             if (journalled) c.Lane.Messages.Hold();
             long seen = c.Session.SeenLsn;
-            outcome = server.Eviction.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started, ref widened);
+            outcome = server.Eviction.IsOn && !server.Pause.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started, ref widened);
+            if (c.Lane.IsAbandoned) DropUnit(ref c);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
@@ -91,6 +92,20 @@ internal sealed class Executor(ServerCore server)
             if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
             return outcome;
         }
+    }
+
+    /// <summary>
+    /// Drops the unit of a script that the shutdown has abandoned. The replies of a transaction would confirm what is dropped, so its client
+    /// gets none.
+    /// </summary>
+    private static void DropUnit(ref CommandContext c)
+    {
+        Lane lane = c.Lane;
+        lane.IsAbandoned = false;
+        lane.Effects.Clear();
+        lane.ReadyKeys.Reuse();
+        lane.EndUnit();
+        if (c.Row.Handler == TransactionCommands.ExecHandler) c.Session.Connection?.Kill();
     }
 
     /// <summary>In a cluster, answers a command on keys that another node serves. Returns null if the command runs here now.</summary>

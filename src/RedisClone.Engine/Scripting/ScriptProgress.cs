@@ -66,8 +66,8 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     }
 
     /// <summary>
-    /// Records the end of a script. The effects of an abandoned script are dropped. Those of other clients are kept, because they may be
-    /// confirmed until the end.
+    /// Records the end of a script. The unit of an abandoned script is dropped: with the transaction around it, and without service of the
+    /// clients that wait for its keys. The units of other clients are kept, because they may be confirmed until the end.
     /// </summary>
     public void Done(Lane lane)
     {
@@ -77,8 +77,11 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
             _long = null;
             runs.Remove(this, run.IsBusy);
         }
+        bool isOfClient = _caller is { Connection: not null };
         _caller = null;
-        if (_isAbandoned) lane.Effects.Clear();
+        if (!_isAbandoned) return;
+        lane.Effects.Clear();
+        lane.IsAbandoned = isOfClient;
     }
 
     /// <summary>Requests the end of a script. Returns null, or the reason why it cannot be ended.</summary>

@@ -121,7 +121,7 @@ internal sealed partial class Connection
             {
                 if (!Reject(row, request, refusal, lane, ref started)) return _killed ? Pace.EndOfBatch : Pace.Suspended;
             }
-            else if (_server.Pause.IsOn && !Session.IsReplica && _server.Pause.HoldsBack(row!.FlagsFor(request, Session)))
+            else if (_server.Pause.IsOn && _server.Pause.HoldsBack(Session, row!.FlagsFor(request, Session)))
             {
                 _begun = true;
                 if (_output.Unflushed > 0) return Pace.OutputFull;
@@ -245,7 +245,7 @@ internal sealed partial class Connection
     }
 
     /// <summary>Whether the current command waits for the end of a pause that has begun since the command was admitted.</summary>
-    private bool IsHeldBack() => _server.Pause.HoldsBack(CurrentRow.FlagsFor(CurrentRequest, Session));
+    private bool IsHeldBack() => _server.Pause.HoldsBack(Session, CurrentRow.FlagsFor(CurrentRequest, Session));
 
     private void CheckAgain()
     {

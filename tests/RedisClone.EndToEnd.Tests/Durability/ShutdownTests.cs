@@ -38,6 +38,36 @@ public sealed class ShutdownTests
         Directory.Delete(folder, recursive: true);
     }
 
+    /// <summary>
+    /// Of a transaction with a script that the shutdown abandons, nothing survives and nothing is confirmed. Clients that wait for its keys get
+    /// nothing.
+    /// </summary>
+    [Fact]
+    public void ATransactionWithAnAbandonedScriptIsDropped()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-shutdown-").FullName;
+        string[] arguments = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--busy-reply-threshold", "50"];
+        using (ServerProcess server = ServerProcess.Ours(arguments))
+        {
+            using RespClient client = server.Connect(), runner = server.Connect(), waiting = server.Connect();
+            waiting.Send("BLMOVE", "list", "target", "LEFT", "LEFT", "0");
+            runner.Expect("+OK", "MULTI");
+            runner.Expect("+QUEUED", "SET", "before", "1");
+            runner.Expect("+QUEUED", "EVAL", "redis.call('SET', 'inside', '1') while true do end", "0");
+            runner.Expect("+QUEUED", "SET", "after", "1");
+            runner.Expect("+QUEUED", "RPUSH", "list", "a");
+            runner.Send("EXEC");
+            FollowingTests.Until(() => client.Call("PING").ToString().StartsWith("-BUSY", StringComparison.Ordinal), "the script is not busy", server);
+            ReplicaParameterTests.Signal(server, "TERM");
+            FollowingTests.Until(() => server.HasExited, "the server does not end", server);
+            Assert.DoesNotContain("OK", runner.ReadToClose());
+            Assert.DoesNotContain("a", waiting.ReadToClose());
+        }
+        using (ServerProcess again = ServerProcess.Ours(arguments))
+        using (RespClient client = again.Connect()) client.Expect(":0", "DBSIZE");
+        Directory.Delete(folder, recursive: true);
+    }
+
     /// <summary>A shutdown waits for a busy script before it saves. SHUTDOWN NOSAVE ends the script, whose changes are then not saved.</summary>
     [Fact]
     public void NoSaveEndsAShutdownThatWaitsForAScript()

@@ -157,6 +157,36 @@ public sealed class RestartTests : IDisposable
         }
     }
 
+    /// <summary>
+    /// While a shutdown waits for a replica, a transaction that is refused ends at once. CLIENT PAUSE ALL does not hold the acknowledgements of
+    /// the replica.
+    /// </summary>
+    [Fact]
+    public void AShutdownThatWaitsHoldsWritesOnly()
+    {
+        using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--save", "", "--shutdown-timeout", "600"]), replica = ServerProcess.Ours(OfTests);
+        FollowingTests.Follow(replica, primary);
+        using RespClient client = primary.Connect(), transaction = primary.Connect(), asking = primary.Connect();
+        ReplicaParameterTests.Signal(replica, "STOP");
+        try
+        {
+            client.Expect("+OK", "SET", "key", "1");
+            transaction.Expect("+OK", "MULTI");
+            transaction.Expect("+QUEUED", "SET", "key", "2");
+            client.Expect("+OK", "CONFIG", "SET", "min-replicas-to-write", "3");
+            asking.Send("SHUTDOWN");
+            FollowingTests.Until(
+                () => client.Call("INFO", "server").Text!.Contains("shutdown_in_milliseconds:", StringComparison.Ordinal), "it does not wait", primary);
+            Assert.StartsWith("-EXECABORT", transaction.Call("EXEC").ToString());
+            client.Expect("+OK", "CLIENT", "PAUSE", "600000", "ALL");
+        }
+        finally
+        {
+            ReplicaParameterTests.Signal(replica, "CONT");
+        }
+        FollowingTests.Until(() => primary.HasExited, "the server does not end", primary);
+    }
+
     /// <summary>A primary that was killed does not know what its replica has, so all data is copied.</summary>
     [Fact]
     public void AKilledPrimaryHasANewHistory()

@@ -30,4 +30,36 @@ public sealed class PauseTests
         Assert.True(pause.HoldsBack(CommandFlags.Write));
         Assert.False(pause.HoldsWrites);
     }
+
+    /// <summary>A script and a write that waits for its shards were admitted before the pause.</summary>
+    [Fact]
+    public async Task NothingIsWrittenAfterThePauseHasBegun()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient runner = server.Connect(), writer = server.Connect(), admin = server.Connect();
+        runner.Send("EVAL", "local n = 0 while n < 1e7 do n = n + 1 end return redis.call('INCR', 'x')", "0");
+        writer.Send("INCR", "x");
+        Assert.Equal("OK", admin.Run("CLIENT PAUSE 60000 WRITE"));
+        string before = admin.Run("GET x");
+        await Task.Delay(300);
+        Assert.Equal(before, admin.Run("GET x"));
+        Assert.Equal("OK", admin.Run("CLIENT UNPAUSE"));
+        runner.Read();
+        writer.Read();
+        Assert.Equal("2", admin.Run("GET x"));
+    }
+
+    [Fact]
+    public async Task NothingIsEvictedDuringAPause()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        for (int i = 0; i < 1000; i++) Assert.Equal("OK", client.Run($"SET key:{i} {new string('v', 1000)}"));
+        Assert.Equal("OK", client.Run("CLIENT PAUSE 60000 WRITE"));
+        Assert.Equal("OK", client.Run("CONFIG SET maxmemory-policy allkeys-lru maxmemory 100kb"));
+        for (int i = 0; i < 1000; i++) client.Run($"GET key:{i}");
+        Assert.Equal("1000", client.Run("DBSIZE"));
+        Assert.Equal("OK", client.Run("CLIENT UNPAUSE"));
+        await client.UntilAsync("DBSIZE", static count => count != "1000");
+    }
 }

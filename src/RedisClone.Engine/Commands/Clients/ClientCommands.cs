@@ -40,7 +40,7 @@ internal static class ClientCommands
                 Sub("NO-EVICT <ON | OFF>", 3, Others, "7.0.0", NoEvict, "Excludes this connection from client eviction."),
                 Sub("NO-TOUCH <ON | OFF>", 3, Own, "7.2.0", NoTouch, "Stops this connection's commands from counting as use " +
                     "of their keys."),
-                Sub("PAUSE timeout [WRITE | ALL]", -3, Others, "3.0.0", Pause, "Suspends the commands of all clients, or " +
+                Sub("PAUSE timeout [WRITE | ALL]", -3, Others | AllShards, "3.0.0", Pause, "Suspends the commands of all clients, or " +
                     "their writes, for a time."),
                 Sub("UNPAUSE", 2, Others, "6.2.0", Unpause, "Ends a pause.", complexity: "O(N) Where N is the number of paused clients"),
                 Sub("REPLY <ON | OFF | SKIP>", 3, Own, "3.2.0", Reply, "Turns the replies to this connection on or off, or " +
