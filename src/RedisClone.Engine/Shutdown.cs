@@ -71,8 +71,8 @@ internal sealed class Shutdown(ServerCore server)
     }
 
     /// <summary>
-    /// Begins to shut the server down, or joins the shutdown in progress, which NOSAVE also keeps from saving the data. The result is false if the server continues, because
-    /// its data could not be saved or the shutdown was aborted.
+    /// Begins to shut the server down, or joins the shutdown in progress; NOSAVE then keeps it from saving the data. The result is false if
+    /// the server continues, because its data could not be saved or the shutdown was aborted.
     /// </summary>
     public Task<bool> Begin(ShutdownOptions options, string why)
     {
