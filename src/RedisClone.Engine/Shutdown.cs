@@ -1,5 +1,6 @@
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Failures;
 
 namespace RedisClone.Engine;
 
@@ -33,7 +34,7 @@ internal sealed class Shutdown(ServerCore server)
     /// </summary>
     public Func<ShutdownOptions, bool>? Save { get; set; }
 
-    /// <summary>Whether SHUTDOWN NOSAVE came while a shutdown was waiting for the shards to save the data.</summary>
+    /// <summary>Whether the shutdown in progress does not save the data. SHUTDOWN NOSAVE can ask for it while the shards are awaited.</summary>
     public bool SkipsSave => _skipsSave;
 
     public bool HasBegun => Volatile.Read(ref _running) is not null;
@@ -84,8 +85,8 @@ internal sealed class Shutdown(ServerCore server)
                 return running;
             }
             server.Log.LogInformation("{Why}", why);
-            // The thread that saves waits for the shards, so it must hold none.
             _skipsSave = options.HasFlag(ShutdownOptions.NoSave);
+            // The thread that saves waits for the shards, so it must hold none.
             return _running = Task.Run(() => TryEnd(options));
         }
     }
@@ -111,7 +112,7 @@ internal sealed class Shutdown(ServerCore server)
         catch (Exception e)
         {
             // The memory has changes of abandoned scripts that nothing else has.
-            if (server.Scripts.Runs.ServerEnds) Failures.Fatal.End("The server could not be shut down", e);
+            if (server.Scripts.Runs.ServerEnds) Fatal.End("The server could not be shut down", e);
             server.Failures.WorkFailed("The server could not be shut down", e);
         }
         // The next signal or SHUTDOWN tries again.

@@ -31,15 +31,15 @@ internal static class Errors
     public const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
     public const string SameObject = "ERR source and destination objects are the same";
     public const string DbIndex = "ERR DB index is out of range";
+    public const string StringTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+    public const string Overflow = "ERR increment or decrement would overflow";
+    public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
     /// <summary>The end of the errors of commands that a cluster does not have.</summary>
     public const string NotInCluster = " is not allowed in cluster mode";
 
     /// <summary>Whether the cause of an error is the configuration, and not the data.</summary>
     public static bool IsOfConfiguration(string error) => error == DbIndex || error.EndsWith(NotInCluster, StringComparison.Ordinal);
-    public const string StringTooLong = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
-    public const string Overflow = "ERR increment or decrement would overflow";
-    public const string BitOffset = "ERR bit offset is not an integer or out of range";
 
     /// <summary>Input of a client as an error text. Like a C string, it ends at the first zero byte.</summary>
     public static string Echo(ReadOnlySpan<byte> sent)

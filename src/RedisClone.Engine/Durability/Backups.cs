@@ -24,7 +24,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 {
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
-    private JournalNames? _names;
+    private JournalNames? _names;       // of the backup that exists, also if the configuration has changed since it began
     private JournalEngine? _engine;
     private BackupJob? _job;            // of the backup whose snapshot is in progress
     private volatile string? _lost;     // why an effect is missing in the backup
@@ -46,8 +46,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     private JournalNames Configured => new(server.Config.PathOf(""), server.Config.BackupDirname, server.Config.AppendFilename);
 
-    /// <summary>Those of the backup, also if the configuration has changed since it began.</summary>
-    private JournalNames Names => State == BackupState.Idle ? Configured : _names ?? Configured;
+    private JournalNames Names => _names ?? Configured;
 
     /// <summary>Starts a backup. Returns null, or an error. The caller holds every shard.</summary>
     public string? Start(bool inTransaction)
@@ -149,6 +148,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             if (IsInProgress) return "ERR Backup is in progress";
             if (RemoveFiles() is { } failure) return $"ERR {failure}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
+            _names = null;
             return null;
         }
     }
@@ -273,10 +273,10 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     {
         try
         {
-            string directory = Names.Directory;
-            if (!Disk.DirectoryExists(directory)) return null;
-            foreach (string name in Disk.List(directory))
-                if (Names.Has(name)) Disk.Delete(Path.Combine(directory, name));
+            JournalNames names = Names;
+            if (!Disk.DirectoryExists(names.Directory)) return null;
+            foreach (string name in Disk.List(names.Directory))
+                if (names.Has(name)) Disk.Delete(names.PathOf(name));
             return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))

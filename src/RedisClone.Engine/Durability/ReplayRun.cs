@@ -19,16 +19,15 @@ internal sealed class ReplayRun
     private const int RepliesKept = 16 * 1024;
 
     private readonly ServerCore _server;
+    private readonly ReplayErrors _skipped;
     private readonly Session _session;
     private readonly ArrayBufferWriter<byte> _replies = new(2 * RepliesKept);
     private long _forgotten;
     private int _errors;
 
-    private readonly ReplayErrors _failed;
-
-    public ReplayRun(ServerCore server, ReplayErrors failed)
+    public ReplayRun(ServerCore server, ReplayErrors skipped)
     {
-        (_server, _failed) = (server, failed);
+        (_server, _skipped) = (server, skipped);
         _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
     }
 
@@ -125,7 +124,7 @@ internal sealed class ReplayRun
         (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
         if (error is null) return null;
         if (row.Keys.Length == 0 || context.Failure is { } failure && Errors.IsOfConfiguration(failure)) return $"'{row.Name}' answered {error}";
-        _failed.Add(row.FullName, error);
+        _skipped.Add(row.FullName, error);
         return null;
     }
 }

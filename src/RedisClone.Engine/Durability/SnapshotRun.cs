@@ -24,6 +24,9 @@ namespace RedisClone.Engine.Durability;
 /// </remarks>
 internal sealed class SnapshotRun : IShardWork, IDisposable
 {
+    /// <summary>The reason of a cancellation.</summary>
+    public const string Cancelled = "it was cancelled";
+
     private const int SliceRecords = 128;
 
     private static readonly TimeSpan RoomInterval = TimeSpan.FromMilliseconds(2);
@@ -124,7 +127,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
             if (rest > TimeSpan.Zero && !IsAwaited) _over.Wait(rest);
         }
         if (!IsOver) Guarded(_file.End);
-        // The outcome is read once. A cancellation from now on comes too late, because the file is complete.
+        // The outcome is read once. The file is complete, so a cancellation from now on can only prevent its publication.
         string? failure = Volatile.Read(ref _failure);
         if (failure is null)
         {
@@ -233,7 +236,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     public void Cancel()
     {
         IsCancelled = true;
-        Fail("it was cancelled");
+        Fail(Cancelled);
     }
 
     /// <summary>

@@ -310,23 +310,21 @@ internal sealed class Snapshots
 
     private string? Publish(string temporary, SnapshotRun run)
     {
-        lock (_publishing)
-        {
-            if (!run.IsCancelled) return Publish(temporary);
-            Disk.Delete(temporary);
-            return "it was cancelled";
-        }
-    }
-
-    private string? Publish(string temporary)
-    {
         try
         {
-            WarnOfOthers();
-            Disk.Rename(temporary, Path);
-            Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
-            Remember();
-            return null;
+            lock (_publishing)
+            {
+                if (run.IsCancelled)
+                {
+                    Disk.Delete(temporary);
+                    return SnapshotRun.Cancelled;
+                }
+                WarnOfOthers();
+                Disk.Rename(temporary, Path);
+                Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
+                Remember();
+                return null;
+            }
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

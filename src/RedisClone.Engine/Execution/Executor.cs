@@ -90,6 +90,7 @@ internal sealed class Executor(ServerCore server)
             server.Failures.RunFailed(ref c, failure);
             EndTransaction(ref c);
             if (!c.IsAnswered && outcome == Outcome.Done) ReplyFailure(c.Session, c.Reply.Mark(), failure);
+            if (c.Lane.IsAbandoned) DropUnit(ref c);
             return outcome;
         }
     }

@@ -80,8 +80,8 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         bool isOfClient = _caller is { Connection: not null };
         _caller = null;
         if (!_isAbandoned) return;
-        lane.Effects.Clear();
-        lane.IsAbandoned = isOfClient;
+        if (isOfClient) lane.IsAbandoned = true;
+        else lane.Effects.Clear();
     }
 
     /// <summary>Requests the end of a script. Returns null, or the reason why it cannot be ended.</summary>

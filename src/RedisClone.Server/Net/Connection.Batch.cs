@@ -59,8 +59,7 @@ internal sealed partial class Connection
         var next = new ShardHold(_server.Shards, this);
         if (!_hold.TryGiveUp()) return;
         _hold = next;
-        _begun = true;
-        _resumed.Set();
+        CheckAgain();
     }
 
     /// <summary>
@@ -247,6 +246,7 @@ internal sealed partial class Connection
     /// <summary>Whether the current command waits for the end of a pause that has begun since the command was admitted.</summary>
     private bool IsHeldBack() => _server.Pause.HoldsBack(Session, CurrentRow.FlagsFor(CurrentRequest, Session));
 
+    /// <summary>Resumes the connection, which then decides again whether the current command may run.</summary>
     private void CheckAgain()
     {
         _begun = true;

@@ -6,16 +6,19 @@ namespace RedisClone.EndToEnd.Tests.Durability;
 /// Scripts with redis.set_repl(REPL_NONE). Such a script finds keys and fields expired. Their removal is in the journal all the same, because later
 /// writes build on it.
 /// </summary>
-public sealed class MutedExpiryTests
+public sealed class MutedExpiryTests : IDisposable
 {
     private static readonly string[] Durable =
         ["--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes", "--save", ""];
 
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
+
     [Fact]
     public void WritesAfterAMutedExpirySurviveARestart()
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
-        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", _folder]))
         {
             using RespClient client = server.Connect();
             client.Expect("+OK", "DEBUG", "SET-ACTIVE-EXPIRE", "0");
@@ -32,7 +35,7 @@ public sealed class MutedExpiryTests
             client.Expect(":1", "EVAL", muted + written, "3", "hash", "string", "fields");
             server.Kill();
         }
-        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", _folder]))
         using (RespClient client = again.Connect())
         {
             client.Expect("*[$\"f\" $\"v\"]", "HGETALL", "hash");
@@ -40,7 +43,6 @@ public sealed class MutedExpiryTests
             client.Expect("$\"new\"", "GET", "string");
             client.Expect("$\"new\"", "HGET", "fields", "old");
         }
-        Directory.Delete(folder, recursive: true);
     }
 
     /// <summary>A command that the configuration of the start does not allow is no such case: the start is refused.</summary>
@@ -49,18 +51,16 @@ public sealed class MutedExpiryTests
     [InlineData("--cluster-enabled", "yes")]
     public void CommandsThatTheConfigurationRefusesAreNotSkipped(string name, string value)
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
-        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", _folder]))
         {
             using RespClient client = server.Connect();
             client.Expect("+OK", "SET", "key", "1");
             client.Expect(":1", "MOVE", "key", "9");
             server.Kill();
         }
-        (int exit, string output) = ServerProcess.RunOurs([.. Durable, "--dir", folder, "--port", $"{Ports.Free()}", name, value]);
+        (int exit, string output) = ServerProcess.RunOurs([.. Durable, "--dir", _folder, "--port", $"{Ports.Free()}", name, value]);
         Assert.Equal(1, exit);
         Assert.Contains("'move' answered", output, StringComparison.Ordinal);
-        Directory.Delete(folder, recursive: true);
     }
 
     /// <summary>
@@ -69,8 +69,7 @@ public sealed class MutedExpiryTests
     [Fact]
     public void CommandsThatDoNotFitTheReplayedDataAreSkipped()
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-muted-").FullName;
-        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (ServerProcess server = ServerProcess.Ours([.. Durable, "--dir", _folder]))
         {
             using RespClient client = server.Connect();
             client.Expect("+OK", "MSET", "k", "v", "dst", "old");
@@ -81,12 +80,11 @@ public sealed class MutedExpiryTests
             client.Expect("+OK", "SET", "after", "1");
             server.Kill();
         }
-        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", folder]))
+        using (ServerProcess again = ServerProcess.Ours([.. Durable, "--dir", _folder]))
         using (RespClient client = again.Connect())
         {
             client.Expect("*[$\"v\" $\"old\" $\"1\"]", "MGET", "k", "dst", "after");
             Assert.Equal("22", client.Figure("aof_last_load_errors"));
         }
-        Directory.Delete(folder, recursive: true);
     }
 }

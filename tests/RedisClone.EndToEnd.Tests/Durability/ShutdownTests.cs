@@ -6,9 +6,13 @@ using RedisClone.EndToEnd.Tests.Support;
 namespace RedisClone.EndToEnd.Tests.Durability;
 
 /// <summary>An orderly shutdown while clients write and scripts run.</summary>
-public sealed class ShutdownTests
+public sealed class ShutdownTests : IDisposable
 {
     private const int Rounds = 6, Writers = 12;
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("redisclone-shutdown-").FullName;
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     /// <summary>
     /// Every write that was confirmed is there after the restart: those of other clients while a long script is abandoned, and those that
@@ -19,8 +23,7 @@ public sealed class ShutdownTests
     [InlineData("--appendonly", "no", "--save", "3600 1")]
     public async Task WritesConfirmedDuringAShutdownSurvive(params string[] durability)
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-shutdown-").FullName;
-        string[] arguments = [.. durability, "--dir", folder, "--io-loops", "3"];
+        string[] arguments = [.. durability, "--dir", _folder, "--io-loops", "3"];
         var confirmed = new ConcurrentDictionary<string, long>();
         for (int round = 0; round < Rounds; round++)
         {
@@ -35,7 +38,6 @@ public sealed class ShutdownTests
             await Task.WhenAll(clients);
         }
         using (ServerProcess last = ServerProcess.Ours(arguments)) Check(last, confirmed);
-        Directory.Delete(folder, recursive: true);
     }
 
     /// <summary>
@@ -45,8 +47,7 @@ public sealed class ShutdownTests
     [Fact]
     public void ATransactionWithAnAbandonedScriptIsDropped()
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-shutdown-").FullName;
-        string[] arguments = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--busy-reply-threshold", "50"];
+        string[] arguments = ["--dir", _folder, "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--busy-reply-threshold", "50"];
         using (ServerProcess server = ServerProcess.Ours(arguments))
         {
             using RespClient client = server.Connect(), runner = server.Connect(), waiting = server.Connect();
@@ -66,15 +67,13 @@ public sealed class ShutdownTests
         }
         using (ServerProcess again = ServerProcess.Ours(arguments))
         using (RespClient client = again.Connect()) client.Expect(":0", "DBSIZE");
-        Directory.Delete(folder, recursive: true);
     }
 
     /// <summary>A shutdown waits for a busy script before it saves. SHUTDOWN NOSAVE ends the script, whose changes are then not saved.</summary>
     [Fact]
     public void NoSaveEndsAShutdownThatWaitsForAScript()
     {
-        string folder = Directory.CreateTempSubdirectory("redisclone-shutdown-").FullName;
-        string[] arguments = ["--dir", folder, "--appendonly", "no", "--save", "3600 1", "--busy-reply-threshold", "50"];
+        string[] arguments = ["--dir", _folder, "--appendonly", "no", "--save", "3600 1", "--busy-reply-threshold", "50"];
         using (ServerProcess server = ServerProcess.Ours(arguments))
         {
             using RespClient client = server.Connect(), runner = server.Connect();
@@ -89,7 +88,6 @@ public sealed class ShutdownTests
         }
         using (ServerProcess again = ServerProcess.Ours(arguments))
         using (RespClient client = again.Connect()) client.Expect("*[$\"0\" $\"0\"]", "MGET", "x", "y");
-        Directory.Delete(folder, recursive: true);
     }
 
     private static void Check(ServerProcess server, ConcurrentDictionary<string, long> confirmed)
