@@ -5,6 +5,8 @@ namespace RedisClone.Configuration;
 /// <summary>Replaces files that may contain secrets: the configuration and the ACL file.</summary>
 internal static class ReplacedFile
 {
+    private static int s_writes;
+
     /// <summary>
     /// Writes and flushes a temporary file, renames it, and flushes the directory: after a power loss, either the old or the
     /// new file exists.
@@ -14,7 +16,8 @@ internal static class ReplacedFile
     /// <returns>Null, or the reason for the failure.</returns>
     public static string? Write(string path, Func<byte[]> content)
     {
-        string temporary = $"{path}.{Environment.ProcessId}.tmp";
+        // Two threads may replace the file at the same time.
+        string temporary = $"{path}.{Environment.ProcessId}-{Interlocked.Increment(ref s_writes)}.tmp";
         try
         {
             byte[] bytes = content();

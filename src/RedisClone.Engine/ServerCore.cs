@@ -237,13 +237,26 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <returns>Null, or the reason why the server must not start.</returns>
     public string? Prepare()
     {
-        foreach (ConfigDirective rename in Config.RenamedCommands)
-            if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
+        if (RenameCommands() is { } problem) return problem;
         if (Access.LoadAtStart() is { } refusal) return refusal;
         if (Cluster?.Prepare() is { } unfit) return unfit;
         if (RoleFile.Read() is { } damage) return damage;
+        BeginLoading();
+        return null;
+    }
+
+    /// <summary>Holds every shard. From here on, the server counts as loading.</summary>
+    internal void BeginLoading()
+    {
         for (int i = 0; i < Shards.Count; i++) Shards[i].TryEnter();
         Loading = new LoadProgress();
+    }
+
+    /// <summary>Applies rename-command. Returns null, or the reason why it cannot.</summary>
+    internal string? RenameCommands()
+    {
+        foreach (ConfigDirective rename in Config.RenamedCommands)
+            if (Commands.Rename(rename.Words[1], rename.Words[2]) is { } problem) return $"{problem}: {rename.Text}";
         return null;
     }
 
@@ -269,7 +282,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Snapshots.WarnIfImpossible();
         LoadMilliseconds = UnixMilliseconds() - (Loading?.StartedAt ?? UnixMilliseconds());
         Loading = null;
-        StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn);
+        StreamPosition? position = Journal is null ? Snapshots.LoadedPosition : RoleFile.PositionAt(Journal.Engine.Lsn, Journal.FoundFingerprint);
         if (position is not null) Role.Resume(position);
         Role.Begin();
         Cluster?.Begin();

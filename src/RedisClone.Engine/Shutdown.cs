@@ -103,7 +103,7 @@ internal sealed class Shutdown(ServerCore server)
         bool ends = false;
         if (!options.HasFlag(ShutdownOptions.Now)) AwaitMigrations();
         // From here on no write is confirmed, because the data that it changes is being saved.
-        server.Pause.HoldWrites();
+        server.Pause.HoldWrites(withTransfers: true);
         try
         {
             ends = AwaitAndEnd(options);
@@ -118,7 +118,7 @@ internal sealed class Shutdown(ServerCore server)
         // The next signal or SHUTDOWN tries again.
         if (!ends)
         {
-            server.Pause.ReleaseWrites();
+            server.Pause.ReleaseWrites(withTransfers: true);
             // Begin holds the lock until it has stored the task that ends here.
             lock (_gate) _running = null;
         }

@@ -1,6 +1,9 @@
+using System.Globalization;
+using System.Text;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 using RedisClone.Journal.Offline;
+using RedisClone.Journal.Rdb;
 
 namespace RedisClone.Journal;
 
@@ -12,6 +15,7 @@ namespace RedisClone.Journal;
 public sealed class JournalDirectory : IDisposable
 {
     private const int LongestManifest = 64 << 20;
+    private const int TailOfFingerprint = 64;
 
     private readonly IDisposable _lock;
     private long _lastBase;
@@ -55,7 +59,14 @@ public sealed class JournalDirectory : IDisposable
     /// Opens the directory for a server and creates it if it does not exist. Returns null and the reason if another
     /// server holds the directory or its manifest is not valid.
     /// </summary>
-    public static JournalDirectory? TryOpen(IDisk disk, JournalNames names, out string error)
+    /// <param name="disk">The disk.</param>
+    /// <param name="names">The names of the files.</param>
+    /// <param name="error">The reason of a failure.</param>
+    /// <param name="isStart">
+    /// Whether the data of the directory will be loaded. The single file of Redis before 7.0 then moves into it. A journal that begins later
+    /// replaces what is there, and the file may be all that there is of its data.
+    /// </param>
+    public static JournalDirectory? TryOpen(IDisk disk, JournalNames names, out string error, bool isStart = false)
     {
         error = "";
         IDisposable? held = null;
@@ -84,7 +95,7 @@ public sealed class JournalDirectory : IDisposable
                 disk.FlushDirectory(names.Directory);
             }
             var directory = new JournalDirectory(disk, names, held, manifest);
-            directory.TakeOverOldStyleFile();
+            if (isStart) directory.TakeOverOldStyleFile();
             return directory;
         }
         catch (Exception failure)
@@ -218,21 +229,40 @@ public sealed class JournalDirectory : IDisposable
     }
 
     /// <summary>
-    /// Deletes a new increment after a failure, unless a manifest on the disk may name it. Otherwise each start on a full
+    /// Deletes a new file after a failure, unless a manifest on the disk may name it. Otherwise each start on a full
     /// disk would leave a file. Does not throw.
     /// </summary>
-    internal void DeleteUnpublished(ManifestFile increment)
+    internal void DeleteUnpublished(ManifestFile file)
     {
         // An announced manifest may name the file.
-        if (Manifest.IsEmpty || _renamed is { } renamed && renamed.Increments.Contains(increment)) return;
+        if (Manifest.IsEmpty || _renamed is { } renamed && renamed.Files.Contains(file)) return;
         try
         {
-            Disk.Delete(Names.PathOf(increment.Name));
+            Disk.Delete(Names.PathOf(file.Name));
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
-            // The file stays. It holds no command.
+            // The file stays. It holds nothing that is not elsewhere.
         }
+    }
+
+    /// <summary>
+    /// A number that differs if other files are in the directory than at another time, or files of another length. It covers the names, the
+    /// lengths and the last bytes of the files that the manifest names. 0 without files.
+    /// </summary>
+    public long Fingerprint()
+    {
+        if (Manifest.IsEmpty) return 0;
+        var known = new MemoryStream();
+        Span<byte> tail = stackalloc byte[TailOfFingerprint];
+        foreach (ManifestFile named in Manifest.Files)
+        {
+            using IDiskFile file = Disk.Open(Names.PathOf(named.Name), DiskOpen.Read);
+            long length = file.Length;
+            known.Write(Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{named.Name} {length}\n")));
+            known.Write(tail[..file.Read(Math.Max(0, length - tail.Length), tail)]);
+        }
+        return (long)(Crc64.Compute(known.ToArray()) >> 1);
     }
 
     private void WriteTemporary(Manifest manifest)

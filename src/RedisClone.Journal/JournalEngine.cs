@@ -224,6 +224,13 @@ public sealed partial class JournalEngine : IDisposable
         else WakeThread();
     }
 
+    /// <summary>Has the journal thread write what was appended. The call performs no I/O, so the caller may hold shards.</summary>
+    public void Hurry()
+    {
+        Interlocked.MemoryBarrier();
+        if (_buffer.HasPending) WakeThread();
+    }
+
     /// <summary>
     /// Called ten times a second, without any shard held. Writes the units that a long flush postponed, in case no
     /// later round writes them.

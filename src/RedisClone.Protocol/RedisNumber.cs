@@ -46,7 +46,9 @@ public static class RedisNumber
     /// Parses the whole text as a double as C's strtod does: decimal, hexadecimal or infinite. Rejects blanks, NaN, overflow and
     /// underflow to zero.
     /// </summary>
-    public static bool TryParseDouble(ReadOnlySpan<byte> text, out double value)
+    public static bool TryParseDouble(ReadOnlySpan<byte> text, out double value) => TryParseDouble(text, saturates: false, out value);
+
+    private static bool TryParseDouble(ReadOnlySpan<byte> text, bool saturates, out double value)
     {
         value = 0;
         if (text.IsEmpty) return false;
@@ -58,7 +60,7 @@ public static class RedisNumber
             if (!HexadecimalText.TryRead(unsigned, out HexadecimalText hexadecimal)) return false;
             if (!hexadecimal.TryRound(out value)) return false;
         }
-        else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, out value))
+        else if (!DecimalText.TryRead(unsigned, out DecimalText number) || !TryRound(number, unsigned, saturates, out value))
         {
             return false;
         }
@@ -67,18 +69,21 @@ public static class RedisNumber
     }
 
     /// <summary>Parses a double where Redis is less strict: an empty text is zero, and blanks may precede the number.</summary>
-    public static bool TryParseLooseDouble(ReadOnlySpan<byte> text, out double value)
+    /// <param name="text">The text.</param>
+    /// <param name="value">The number.</param>
+    /// <param name="saturates">Whether a number that is too large is infinite, and one that is too small zero. They are refused otherwise.</param>
+    public static bool TryParseLooseDouble(ReadOnlySpan<byte> text, out double value, bool saturates = false)
     {
         value = 0;
-        return text.IsEmpty || TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), out value);
+        return text.IsEmpty || TryParseDouble(text.TrimStart(" \t\n\v\f\r"u8), saturates, out value);
     }
 
     internal static bool IsInfinity(ReadOnlySpan<byte> unsigned) =>
         !unsigned.IsEmpty && (unsigned[0] | 0x20) == 'i'
         && (Ascii.EqualsIgnoreCase(unsigned, "inf"u8) || Ascii.EqualsIgnoreCase(unsigned, "infinity"u8));
 
-    /// <summary>Rounds to the nearest double. Returns false on overflow to infinity and on underflow to zero.</summary>
-    private static bool TryRound(DecimalText number, ReadOnlySpan<byte> text, out double value)
+    /// <summary>Rounds to the nearest double. Returns false on overflow to infinity and on underflow to zero, unless they are wanted.</summary>
+    private static bool TryRound(DecimalText number, ReadOnlySpan<byte> text, bool saturates, out double value)
     {
         // Both operands are exact doubles, so their quotient or product is rounded only once.
         if (number.IsSmall && number.Small <= 1UL << 53)
@@ -89,8 +94,7 @@ public static class RedisNumber
         }
         const NumberStyles style = NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent;
         return double.TryParse(text, style, CultureInfo.InvariantCulture, out value)
-            && double.IsFinite(value)
-            && (value != 0 || number.IsZero);
+            && (saturates || double.IsFinite(value) && (value != 0 || number.IsZero));
     }
 
     private static readonly double[] ExactTens =

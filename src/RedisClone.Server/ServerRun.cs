@@ -6,6 +6,7 @@ using RedisClone.Engine;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
+using RedisClone.Journal;
 
 namespace RedisClone.Server;
 
@@ -57,8 +58,10 @@ internal sealed class ServerRun(WebApplication host)
         StreamPosition? reached = null;
         long lsn = 0;
         new HeldAction(Core.Shards, () => (reached, lsn) = (Core.Role.Reached, journal.Engine.Lsn)).RunAndWait();
+        // The files of a journal that has failed, or of one without its base, are those of older data.
+        bool hasAll = journal.Engine.State == JournalState.Running;
         if (journal.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
-        else if (reached is not null) Core.RoleFile.KeepEnd(reached, lsn);
+        else if (hasAll && reached is not null && journal.DurableLsn == lsn) Core.RoleFile.KeepEnd(reached, lsn, journal.FingerprintOfFiles());
         journal.Dispose();
     }
 

@@ -58,6 +58,33 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
         }
     }
 
+    /// <summary>A rewrite is repeated as long as it fails. Each attempt would leave a file with all data.</summary>
+    [Theory]
+    [InlineData(DiskCall.Open)]
+    [InlineData(DiskCall.Write)]
+    [InlineData(DiskCall.Flush)]
+    public void AFailedRewriteLeavesNoBase(DiskCall call)
+    {
+        if (OperatingSystem.IsWindows()) return;
+        var disk = Killed(new(1));
+        using var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver());
+        Assert.Null(journal.Start(directory, Read(disk, out _)));
+        for (var n = 1; ; n++)
+        {
+            Assert.True(n < 10);
+            var lsn = journal.SwitchIncrement();
+            Assert.True(journal.Flush());
+            using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), DiskOpen.New)) file.Write(0, Collector.Snapshot(lsn));
+            Fail(disk, call, n);
+            var failure = journal.InstallBase(lsn, rdb: true);
+            disk.FailsAt = 0;
+            string[] named = directory.Manifest.Base is { } @base ? [@base.Name] : [];
+            Assert.Equal(named, Files(disk).Where(static name => name.Contains(".base.", StringComparison.Ordinal)));
+            if (failure is null) break;
+        }
+    }
+
     /// <summary>Returns false if the call does not occur so often.</summary>
     private bool Start(int seed, DiskCall call, int n)
     {

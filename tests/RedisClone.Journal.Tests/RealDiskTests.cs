@@ -58,7 +58,7 @@ public sealed class RealDiskTests : IDisposable
         if (!OperatingSystem.IsLinux()) return;
         var names = new JournalNames(_root.Path);
         SpecialFile.MakeFifo(names.OldStyleFile);
-        Assert.Null(JournalDirectory.TryOpen(RealDisk.Instance, names, out string error));
+        Assert.Null(JournalDirectory.TryOpen(RealDisk.Instance, names, out string error, isStart: true));
         Assert.Contains("appendonly.aof is not a regular file", error, StringComparison.Ordinal);
         Assert.True(File.Exists(names.OldStyleFile));
         Assert.Equal([names.Lock], Directory.GetFiles(names.Directory).Select(Path.GetFileName));

@@ -19,6 +19,9 @@ internal sealed class AccessLog(ServerConfig config)
     private const long GroupedMilliseconds = 60_000;
     private const int Compared = 10;
 
+    /// <summary>The log is not part of what clients are charged for, so an entry is small, also if a key or a client's name is long.</summary>
+    private const int MostText = 1024, MostInfo = 4096;
+
     private readonly Lock _gate = new();
     private readonly LinkedList<AccessLogEntry> _entries = new();
     private long _nextId;
@@ -31,8 +34,11 @@ internal sealed class AccessLog(ServerConfig config)
     public void Add(Session client, DenialReason reason, string context, byte[] about, string user)
     {
         if (config.AclLogMaxLen == 0) return;
+        if (about.Length > MostText) about = about[..MostText];
+        if (user.Length > MostText) user = user[..MostText];
         long now = ServerCore.UnixMilliseconds();
         string info = ClientDescription.DuringCommand(client);
+        if (info.Length > MostInfo) info = info[..MostInfo];
         lock (_gate)
         {
             if (FindAlike(reason, context, about, user, now) is { } known)

@@ -38,8 +38,8 @@ internal sealed class Invalidations(ServerCore server)
     {
         lock (_registering)
         {
-            if (client.Tracking is null) Interlocked.Increment(ref _clients);
             if (tracking.Broadcasts) _prefixes.Replace(client.Tracking, tracking);
+            if (client.Tracking is null) Interlocked.Increment(ref _clients);
             client.Tracking = tracking;
         }
     }
@@ -64,9 +64,22 @@ internal sealed class Invalidations(ServerCore server)
     /// </summary>
     internal void AfterCommand(ClientTracking tracking, ref CommandContext c)
     {
+        RememberRead(tracking, ref c);
+        EndCommand(tracking, c.Session, c.Row);
+    }
+
+    /// <summary>
+    /// Runs before a client blocks: tracks the keys of the command as if it had ended, because the end of the wait may be a timeout.
+    /// </summary>
+    internal void BeforeWait(ref CommandContext c)
+    {
+        if (c.Session.Tracking is { } tracking) RememberRead(tracking, ref c);
+    }
+
+    private void RememberRead(ClientTracking tracking, ref CommandContext c)
+    {
         // For a script, the commands that it calls count.
         if (tracking.Remembers && c.Row.Has(CommandFlags.ReadOnly) && c.Row.Group is not ("scripting" or "pubsub")) RememberKeys(tracking, ref c);
-        EndCommand(tracking, c.Session, c.Row);
     }
 
     /// <summary>Ends the effect of CLIENT CACHING after the next command or transaction.</summary>

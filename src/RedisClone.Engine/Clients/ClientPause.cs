@@ -22,6 +22,7 @@ internal sealed class ClientPause : IDisposable
     private volatile PauseMode _mode;   // the stronger of the two pauses; each command reads it, the begin and end of a pause write it
     private PauseMode _asked;           // by CLIENT PAUSE
     private int _holders;               // failovers and shutdowns that pause writes
+    private volatile bool _holdsTransfers;
     private long _until;
 
     public ClientPause() => _timer = new Timer(static self => ((ClientPause)self!).EndIfOver(), this, Timeout.Infinite, Timeout.Infinite);
@@ -66,30 +67,36 @@ internal sealed class ClientPause : IDisposable
     public bool HoldsWrites => Volatile.Read(ref _holders) > 0;
 
     /// <summary>Pauses writes until <see cref="ReleaseWrites"/>.</summary>
-    public void HoldWrites()
+    /// <param name="withTransfers">Whether a MIGRATE that has begun waits too, instead of removing its keys here. A shutdown needs it.</param>
+    public void HoldWrites(bool withTransfers = false)
     {
         lock (_gate)
         {
+            if (withTransfers) _holdsTransfers = true;
             _holders++;
             Combine();
         }
     }
 
-    public void ReleaseWrites()
+    public void ReleaseWrites(bool withTransfers = false)
     {
         lock (_gate)
         {
+            if (withTransfers) _holdsTransfers = false;
             _holders--;
-            Combine();
+            Combine(isWeaker: withTransfers);
         }
     }
 
     public bool HoldsBack(CommandFlags flags) =>
         _mode == PauseMode.All || _mode == PauseMode.Write && (flags & (CommandFlags.Write | CommandFlags.MayReplicate)) != 0;
 
-    /// <summary>Whether a command with these flags waits now. Replicas are served, and an aborted transaction only ends.</summary>
+    /// <summary>
+    /// Whether a command with these flags waits now. Replicas are served, an aborted transaction only ends, and a MIGRATE ends what it has begun.
+    /// </summary>
     public bool HoldsBack(Session session, CommandFlags flags) =>
-        HoldsBack(flags) && !session.IsReplica && !session.IsPrimary && session.Transaction is not { Aborted: true };
+        HoldsBack(flags) && !session.IsReplica && !session.IsPrimary && session.Transaction is not { Aborted: true }
+        && (session.Migration is null || _holdsTransfers);
 
     /// <summary>Returns true if the connection will be resumed after the pause, or false if the pause is already over.</summary>
     internal bool Await(IClientConnection connection, CommandFlags flags)
@@ -123,10 +130,10 @@ internal sealed class ClientPause : IDisposable
     }
 
     /// <summary>Combines the two pauses. If the result is weaker, the waiting connections check their commands again.</summary>
-    private void Combine()
+    private void Combine(bool isWeaker = false)
     {
         PauseMode mode = _holders > 0 && _asked == PauseMode.None ? PauseMode.Write : _asked;
-        bool isWeaker = mode < _mode;
+        isWeaker |= mode < _mode;
         _mode = mode;
         if (!isWeaker) return;
         foreach (IClientConnection connection in _waiting) connection.Resume();

@@ -291,7 +291,7 @@ internal sealed class ClusterMember : IDisposable
         }
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
         ManualFailover.Reset();
-        RemoveForeignKeys();
+        SettleForeignKeys();
         Finish();
         Bus.BroadcastPong();
     }
@@ -352,14 +352,21 @@ internal sealed class ClusterMember : IDisposable
         }
     }
 
-    /// <summary>Removes the keys of an import that ended with the former primary.</summary>
-    private void RemoveForeignKeys()
+    /// <summary>
+    /// Removes the keys of an import that ended with the former primary. Other keys of slots that other nodes serve stay, and the slots are
+    /// set to importing: redis-cli moves slots key by key, and the keys that it has moved are only here.
+    /// </summary>
+    private void SettleForeignKeys()
     {
-        var foreign = new SlotSet();
+        var removable = new SlotSet();
         foreach (int slot in SlotKeys.Occupied(_server))
-            if (State.IsForeign(slot)) foreign.Add(slot);
-        if (foreign.Count > 0) _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", foreign.Count);
-        RemoveKeysOf(foreign);
+        {
+            if (!State.IsForeign(slot)) continue;
+            if (State.Removable.Contains(slot) || State.RemovableOfPrimary.Slots.Contains(slot)) removable.Add(slot);
+            else OpenSlot(slot, State.OwnerOf(slot)!);
+        }
+        if (removable.Count > 0) _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", removable.Count);
+        RemoveKeysOf(removable);
     }
 
     /// <summary>
@@ -379,12 +386,18 @@ internal sealed class ClusterMember : IDisposable
             }
             else
             {
-                State.Importing[slot] = owner;
-                State.SlotsChanged = true;
-                _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is assigned to {Node}. Setting it to importing.", slot, owner.Label);
+                OpenSlot(slot, owner);
             }
             State.Later(Pending.Save | Pending.Flush);
         }
+    }
+
+    private void OpenSlot(int slot, ClusterNode owner)
+    {
+        State.Importing[slot] = owner;
+        State.SlotsChanged = true;
+        State.Later(Pending.Save | Pending.Flush);
+        _server.Log.LogWarning("I have keys for slot {Slot}, but the slot is assigned to {Node}. Setting it to importing.", slot, owner.Label);
     }
 
     /// <summary>Lets commands see the change. Blocked clients and subscribers whose keys or channels moved learn of it.</summary>

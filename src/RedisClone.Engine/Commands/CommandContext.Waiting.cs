@@ -38,6 +38,7 @@ internal ref partial struct CommandContext
             Fail(Errors.AllocationFailed);
             return;
         }
+        _server.Invalidations.BeforeWait(ref this);
         // A command that runs again keeps its original deadline.
         long deadline = milliseconds > 0 ? Now + milliseconds : 0;
         if (Earlier is { Deadline: > 0 and var before }) (deadline, milliseconds) = (before, Math.Max(1, before - Now));

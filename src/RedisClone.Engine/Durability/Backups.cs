@@ -22,10 +22,12 @@ internal enum BackupState
 /// </summary>
 internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSink, IJournalObserver
 {
+    private const string OfJournal = "ERR backupdirname is the append-only directory (appenddirname)";
+
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
     private JournalNames? _names;       // of the backup that exists, also if the configuration has changed since it began
-    private JournalEngine? _engine;
+    private volatile JournalEngine? _engine;
     private BackupJob? _job;            // of the backup whose snapshot is in progress
     private volatile string? _lost;     // why an effect is missing in the backup
 
@@ -39,6 +41,15 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 
     /// <inheritdoc cref="StartedAt"/>
     public long SealedAt { get; private set; }
+
+    /// <summary>
+    /// Whether clients write faster than the disk of a backup in progress. Commands that write must then wait, because the pending bytes are in
+    /// memory.
+    /// </summary>
+    public bool IsBehind => _engine is not null && _lost is null && BytesPending > Limits.JournalBacklog;
+
+    /// <summary>Bytes of effects that are not written to the backup yet.</summary>
+    public long BytesPending => _engine?.BytesPending ?? 0;
 
     private bool IsInProgress => State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing;
 
@@ -56,6 +67,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
             if (State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
             JournalNames names = Configured;
+            if (IsOfJournal(names)) return OfJournal;
             try
             {
                 if (Disk.DirectoryExists(names.Directory) && Disk.List(names.Directory).Count > 0) return NotEmpty(names);
@@ -146,7 +158,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         lock (_gate)
         {
             if (IsInProgress) return "ERR Backup is in progress";
-            if (RemoveFiles() is { } failure) return $"ERR {failure}";
+            if (IsOfJournal(Names)) return OfJournal;
+            if (RemoveUnused() is { } failure) return $"ERR {failure}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
             _names = null;
             return null;
@@ -180,7 +193,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         lock (_gate)
         {
             if (_lost is { } lost && State == BackupState.Incrementing) Fail(lost);
-            _engine?.Appended();
+            // The disk of a backup may hang, and background work must not.
+            _engine?.Hurry();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
             if (State != BackupState.Pending || server.Loading is not null) return;
@@ -198,7 +212,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         if (_lost is not null) return 0;
         try
         {
-            _engine?.Append(unit.Database, unit.Unit);
+            if (_engine is not { } engine) return 0;
+            engine.Append(unit.Database, unit.Unit);
+            if (engine.BytesPending > Limits.JournalBacklog / 4) engine.Hurry();
         }
         catch (Exception e)
         {
@@ -267,6 +283,25 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         _engine?.Dispose();
         _directory?.Dispose();
         (_engine, _directory) = (null, null);
+    }
+
+    /// <summary>Whether the directory is that of the journal, which is no backup.</summary>
+    private bool IsOfJournal(JournalNames names) => Path.GetFullPath(names.Directory) == Path.GetFullPath(JournalKeeper.NamesOf(server.Config).Directory);
+
+    /// <summary>Removes the files unless a server uses them: another path may lead to its journal, or to the backup of another server.</summary>
+    private string? RemoveUnused()
+    {
+        JournalNames names = Names;
+        try
+        {
+            if (!Disk.DirectoryExists(names.Directory)) return null;
+            using IDisposable? held = Disk.TryLock(names.PathOf(names.Lock));
+            return held is null ? $"the directory {names.Directory} is in use: a server holds {names.Lock}" : RemoveFiles();
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
     }
 
     private string? RemoveFiles()

@@ -145,7 +145,25 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// </summary>
     public string? Start()
     {
-        return TakeDirectory() ?? Begin(_directory!);
+        if (TakeDirectory(isStart: true) is { } problem) return problem;
+        FoundFingerprint = FingerprintOfFiles();
+        return Begin(_directory!);
+    }
+
+    /// <summary>The fingerprint of the files that the start has read; 0 if there were none.</summary>
+    public long FoundFingerprint { get; private set; }
+
+    /// <summary>The fingerprint of the files now; 0 if there are none, or if they cannot be read.</summary>
+    public long FingerprintOfFiles()
+    {
+        try
+        {
+            return _directory?.Fingerprint() ?? 0;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return 0;
+        }
     }
 
     /// <summary>The size in bytes of all files that a startup would read.</summary>
@@ -188,12 +206,12 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// Opens the journal directory without reading its files, because a rewrite will write all data from memory. Returns
     /// null, or the reason of a failure.
     /// </summary>
-    public string? TakeDirectory()
+    public string? TakeDirectory(bool isStart = false)
     {
         lock (_turning)
         {
             _awaitsBase = true;
-            _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error);
+            _directory = JournalDirectory.TryOpen(_server.Disk, NamesOf(_server.Config), out string error, isStart);
             return _directory is null ? error : null;
         }
     }

@@ -112,7 +112,7 @@ internal sealed class ReplayRun
         row.Handler!(ref context);
         if (lane.HasFollowUps)
         {
-            lane.ReadyKeys.Reuse();
+            lane.ForgetReady();
             lane.EndUnit();
         }
         if (context.Failure is not null) _session.Reply.Error(context.Failure);

@@ -111,7 +111,7 @@ internal sealed class Snapshots
         string? failure;
         try
         {
-            failure = run.WriteHeld() ?? Publish(temporary, run);
+            failure = run.WriteHeld() ?? Publish(temporary, Path, run);
         }
         finally
         {
@@ -195,7 +195,7 @@ internal sealed class Snapshots
     public void CountFromHere()
     {
         _changesSaved = Changes;
-        Remember();
+        Remember(Path);
     }
 
     /// <summary>
@@ -308,7 +308,7 @@ internal sealed class Snapshots
         _server.Log.LogInformation("DB saved on disk: {Keys} keys", run.Keys);
     }
 
-    private string? Publish(string temporary, SnapshotRun run)
+    private string? Publish(string temporary, string path, SnapshotRun run)
     {
         try
         {
@@ -319,10 +319,10 @@ internal sealed class Snapshots
                     Disk.Delete(temporary);
                     return SnapshotRun.Cancelled;
                 }
-                WarnOfOthers();
-                Disk.Rename(temporary, Path);
-                Disk.FlushDirectory(System.IO.Path.GetDirectoryName(Path)!);
-                Remember();
+                WarnOfOthers(path);
+                Disk.Rename(temporary, path);
+                Disk.FlushDirectory(System.IO.Path.GetDirectoryName(path)!);
+                Remember(path);
                 return null;
             }
         }
@@ -332,33 +332,34 @@ internal sealed class Snapshots
         }
     }
 
-    private void Remember() => (_knownPath, _known) = (Path, FileMark.Of(Disk, Path));
+    private void Remember(string path) => (_knownPath, _known) = (path, FileMark.Of(Disk, path));
 
     /// <summary>
     /// Warns if another server has replaced the dump file. As with Redis, nothing prevents two servers from using the same
     /// file, but the log should explain where the data went.
     /// </summary>
-    private void WarnOfOthers()
+    private void WarnOfOthers(string path)
     {
-        if (_knownPath == Path && FileMark.Of(Disk, Path) is { } found && found != _known)
+        if (_knownPath == path && FileMark.Of(Disk, path) is { } found && found != _known)
             _server.Log.LogWarning("{Path} is not the file that this server loaded or saved: another server seems to use the " +
-                "same dir and dbfilename. This server replaces it.", Path);
+                "same dir and dbfilename. This server replaces it.", path);
     }
 
     private sealed class SaveJob(Snapshots snapshots) : ISnapshotJob
     {
-        private string _path = "";
+        private string _temporary = "", _path = "";
         private long _changes;
 
         public SnapshotOrder Mark()
         {
-            _path = snapshots.TemporaryPath(ForSave);
+            // The save keeps its names, also if the configuration changes meanwhile.
+            (_temporary, _path) = (snapshots.TemporaryPath(ForSave), snapshots.Path);
             _changes = snapshots.Changes;
             snapshots._server.Log.LogInformation("Background saving started");
-            return new SnapshotOrder(snapshots.Disk, _path) { Position = snapshots._server.Role.Reached };
+            return new SnapshotOrder(snapshots.Disk, _temporary) { Position = snapshots._server.Role.Reached };
         }
 
-        public string? Publish() => snapshots.Publish(_path, snapshots.Slot.Running!);
+        public string? Publish() => snapshots.Publish(_temporary, _path, snapshots.Slot.Running!);
 
         public void Ended(SnapshotRun run, string? failure)
         {

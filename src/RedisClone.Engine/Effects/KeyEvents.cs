@@ -28,8 +28,7 @@ internal sealed class KeyEvents(ServerCore server)
     public void Touched(Shard shard, ReadOnlySpan<byte> key, int database, Session? author, Lane lane, bool expires = false)
     {
         if (shard.Keys.HasWatchers) shard.Keys.TouchWatched(database, key, expires);
-        if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is not null)
-            lane.AddReady(shard, new DatabaseKey(database, key.ToArray()));
+        if (shard.Keys.HasWaiters && shard.Keys.WaitersOf(database, key) is { } waiters) lane.NoteReady(shard, waiters, database, key);
         if (server.Invalidations.IsOn) server.Invalidations.Invalidate(shard, key, author, lane);
     }
 

@@ -64,6 +64,23 @@ internal sealed class Lane
 
     internal HeldMessages Messages { get; } = new();
 
+    /// <summary>A number that changes when the ready keys are forgotten.</summary>
+    internal long ReadyUnit { get; private set; }
+
+    /// <summary>Notes a changed key that clients wait for, once in a unit: a script may change a key a million times.</summary>
+    internal void NoteReady(Shard shard, ShardKeys.WaiterQueue waiters, int database, ReadOnlySpan<byte> key)
+    {
+        if (waiters.Noted == (this, ReadyUnit)) return;
+        AddReady(shard, new DatabaseKey(database, key.ToArray()));
+        waiters.Noted = (this, ReadyUnit);
+    }
+
+    internal void ForgetReady()
+    {
+        ReadyUnit++;
+        ReadyKeys.Reuse();
+    }
+
     internal void AddReady(Shard shard, in DatabaseKey key)
     {
         ReadyKeys.Add((shard, key));

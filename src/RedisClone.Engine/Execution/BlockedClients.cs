@@ -51,7 +51,7 @@ internal sealed class BlockedClients(ServerCore server)
             (Shard shard, DatabaseKey key) = lane.ReadyKeys[i];
             while (NextWaiter(shard, key, lane, now, held) is { } waiter) ServeOne(waiter, lane, now, held);
         }
-        lane.ReadyKeys.Reuse();
+        lane.ForgetReady();
         server.Latency.End(LatencyEvents.Unblocking, started);
     }
 
@@ -59,6 +59,8 @@ internal sealed class BlockedClients(ServerCore server)
     private Waiter? NextWaiter(Shard shard, in DatabaseKey key, Lane lane, long now, in ShardSet held)
     {
         if (shard.Keys.WaitersOf(key.Database, key.Key) is not { } queue) return null;
+        // The command of a client that is served may make the key ready again.
+        queue.Noted = default;
         Entry entry = shard.Store.Database(key.Database).Find(key.Key, server.Shards.HashOf(key.Key));
         if (entry.Exists && entry.Expiry != 0 && entry.Expiry <= now && server.ExpiryEnabled)
         {

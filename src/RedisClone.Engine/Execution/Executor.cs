@@ -61,7 +61,7 @@ internal sealed class Executor(ServerCore server)
                 return Outcome.Done;
             // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
-            if (journal is { IsBehind: true } && (c.Flags & CommandFlags.Write) != 0) return Outcome.Deferred;
+            if ((c.Flags & CommandFlags.Write) != 0 && (journal is { IsBehind: true } || server.Backups.IsBehind)) return Outcome.Deferred;
             if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c, out ShardSet needed))
             {
                 widened = needed;
@@ -104,7 +104,7 @@ internal sealed class Executor(ServerCore server)
         Lane lane = c.Lane;
         lane.IsAbandoned = false;
         lane.Effects.Clear();
-        lane.ReadyKeys.Reuse();
+        lane.ForgetReady();
         lane.EndUnit();
         if (c.Row.Handler == TransactionCommands.ExecHandler) c.Session.Connection?.Kill();
     }
@@ -316,7 +316,7 @@ internal sealed class Executor(ServerCore server)
         {
             // The client would not learn that the keys change, so it must not keep what it has read.
             server.Failures.Refused(ref c, failure);
-            session.Connection?.Kill();
+            session.Tracking?.Client.Connection?.Kill();
         }
         long ended = Stopwatch.GetTimestamp();
         long ticks = ended - started;

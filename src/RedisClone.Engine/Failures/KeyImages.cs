@@ -51,7 +51,8 @@ internal sealed class KeyImages(ServerCore server)
                 keyspace.Remove(entry);
                 entry = keyspace.Absent(hash);
             }
-            if (!server.Effects.Wanted || isUnchanged && IsLarge(entry)) continue;
+            // A script may keep its effects out of the stream (redis.set_repl). A DEL without what follows it would be worse than nothing.
+            if (!server.Effects.Wanted || lane.Effects.IsMuted || isUnchanged && IsLarge(entry)) continue;
             lane.Effects.AddDelete(database, key);
             if (entry.Exists) WriteValue(entry, database, lane.Effects);
         }

@@ -15,6 +15,8 @@ internal sealed record SlowLogEntry(long Id, long UnixSeconds, long Microseconds
 /// <summary>The most recent commands that took longer than slowlog-log-slower-than.</summary>
 internal sealed class SlowLog(ServerConfig config)
 {
+    private const int MostName = 1024;
+
     private readonly Lock _gate = new();
     private readonly LinkedList<SlowLogEntry> _entries = new();
     private long _nextId;
@@ -37,10 +39,11 @@ internal sealed class SlowLog(ServerConfig config)
     {
         if (config.SlowlogMaxLen == 0 || row.Has(CommandFlags.SkipSlowLog)) return;
         byte[][] arguments = Arguments(row, request);
+        string name = session.Name.Length > MostName ? session.Name[..MostName] : session.Name;
         lock (_gate)
         {
             _entries.AddFirst(new SlowLogEntry(
-                _nextId++, ServerCore.UnixMilliseconds() / 1000, ServerCore.Microseconds(ticks), arguments, session.PeerName, session.Name, request.Count));
+                _nextId++, ServerCore.UnixMilliseconds() / 1000, ServerCore.Microseconds(ticks), arguments, session.PeerName, name, request.Count));
             while (_entries.Count > config.SlowlogMaxLen) _entries.RemoveLast();
         }
     }

@@ -30,11 +30,24 @@ internal sealed class Monitors
     }
 
     /// <summary>
-    /// Shows a command before it runs, with secrets hidden. <paramref name="source"/> is the client's address, or lua.
+    /// Shows a command before it runs, with secrets hidden. <paramref name="source"/> is the client's address, or lua. If the line is too
+    /// long for the memory, the monitors are disconnected, and the command runs.
     /// </summary>
     public void Show(Session author, string source, CommandRow row, in Request request)
     {
         if (!Any || row.Has(CommandFlags.Admin)) return;
+        try
+        {
+            Send(author, source, row, request);
+        }
+        catch (Exception failure) when (failure is OutOfMemoryException or ArgumentOutOfRangeException)
+        {
+            foreach (Session session in _sessions) session.Connection!.Kill();
+        }
+    }
+
+    private void Send(Session author, string source, CommandRow row, in Request request)
+    {
         long microseconds = ServerCore.UnixMicroseconds();
         var line = new StringBuilder();
         line.Append(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:D6} [{author.Database} {source}]");

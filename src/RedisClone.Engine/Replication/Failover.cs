@@ -71,8 +71,16 @@ internal sealed class Failover(ServerCore server)
         if (_state != FailoverState.WaitsForSync) return;
         bool isLate = _deadline > 0 && now >= _deadline;
         if (!isLate && Synced() is null || Interlocked.Exchange(ref _moves, 1) != 0) return;
-        // The caller may hold a shard, or be an event loop.
-        ThreadPool.UnsafeQueueUserWorkItem(static failover => failover.Move(), this, preferLocal: false);
+        try
+        {
+            // The caller may hold a shard, or be an event loop.
+            ThreadPool.UnsafeQueueUserWorkItem(static failover => failover.Move(), this, preferLocal: false);
+        }
+        catch
+        {
+            Volatile.Write(ref _moves, 0);
+            throw;
+        }
     }
 
     public Replica? Find(string host, int port) => server.Replicas.All.FirstOrDefault(replica => replica.IsAt(host, port));
@@ -117,6 +125,8 @@ internal sealed class Failover(ServerCore server)
         }
         else
         {
+            // A transfer that has begun removes its keys here first. Otherwise both servers would keep them.
+            if (server.MigrationLinks.Running > 0) return;
             // The last test is under the lock of the stream: a published message may still be appended without a hold.
             if (Synced() is not { } replica || !server.Replicas.Stream.TryObeyAt(replica.Acknowledged)) return;
             _target ??= new ReplicaOf(replica.Host, replica.ListeningPort);

@@ -14,7 +14,8 @@ namespace RedisClone.Engine.Replication;
 /// The role counts only while the configured role is the one that it replaced: a later change of replicaof in the flags or in the
 /// environment wins. With a configuration file, CONFIG REWRITE keeps the role, as with Redis.
 /// The lines are "role" with the configured role and the one that replaced it, "position", and "check" with the CRC-64 of the lines before
-/// it. The first form of the file has no "check". A damaged file prevents the start: a replica must not start as a writable master.
+/// it. The position ends with the fingerprint of the journal's files, because other files may end at the same LSN. The first form of the
+/// file has no "check" and no fingerprint. A damaged file prevents the start: a replica must not start as a writable master.
 /// A role that cannot be written is written again each second. A server with a journal refuses writes until then: a restart would give
 /// it the former role, and the writes that it has acknowledged could be replaced by the data of another server.
 /// </remarks>
@@ -24,13 +25,15 @@ internal sealed class RoleFile(ServerCore server)
     private const string NameStart = "redisclone-", NameEnd = ".role";
 
     private readonly Lock _gate = new();
+    private string? _path;
     private string _configured = "";
     private string _role = "";          // empty while it is the configured one
     private string _end = "";           // the position at a shutdown
     private volatile string? _failure;  // why the role is not written yet
     private long _nextTry;
 
-    private string Path => server.Config.PathOf(string.Create(
+    /// <summary>The file of the start. A restart does not know of a changed directory or port.</summary>
+    private string Path => _path ??= server.Config.PathOf(string.Create(
         CultureInfo.InvariantCulture, $"{NameStart}{(server.Config.Port > 0 ? server.Config.Port : server.Config.TlsPort)}{NameEnd}"));
 
     /// <summary>Why the present role would not be that after a restart, or null.</summary>
@@ -69,11 +72,12 @@ internal sealed class RoleFile(ServerCore server)
         return null;
     }
 
-    /// <summary>The position at the shutdown, if the journal ends where it ended then; else null.</summary>
-    public StreamPosition? PositionAt(long lsn)
+    /// <summary>The position at the shutdown, if the journal has the files of then and ends where it ended then; else null.</summary>
+    public StreamPosition? PositionAt(long lsn, long fingerprint)
     {
         string[] words = _end.Split(' ');
-        return words.Length == 4 && words[0].Length == ReplicationHistory.IdLength && Number(words[1]) is >= 0 and var offset
+        return words.Length == 5 && fingerprint != 0 && Number(words[4]) == fingerprint
+            && words[0].Length == ReplicationHistory.IdLength && Number(words[1]) is >= 0 and var offset
             && Number(words[2]) is >= 0 and var database && database < server.Config.Databases && Number(words[3]) == lsn
             ? new StreamPosition(words[0], offset, (int)database)
             : null;
@@ -105,11 +109,11 @@ internal sealed class RoleFile(ServerCore server)
     }
 
     /// <summary>Keeps the position at a shutdown, once the journal is closed.</summary>
-    public void KeepEnd(StreamPosition position, long lsn)
+    public void KeepEnd(StreamPosition position, long lsn, long fingerprint)
     {
         lock (_gate)
         {
-            _end = string.Create(CultureInfo.InvariantCulture, $"{position.History} {position.Offset} {position.Database} {lsn}");
+            _end = string.Create(CultureInfo.InvariantCulture, $"{position.History} {position.Offset} {position.Database} {lsn} {fingerprint}");
             Noted(TryWrite(withEnd: true));
         }
     }
@@ -141,7 +145,7 @@ internal sealed class RoleFile(ServerCore server)
         {
             string[] words = line.Split(' ');
             if (words is ["role", _, _, _, _] && role is null && end.Length == 0 && IsRole(words[1], words[2]) && IsRole(words[3], words[4])) role = words;
-            else if (words is ["position", { Length: ReplicationHistory.IdLength }, _, _, _] && end.Length == 0
+            else if (words is ["position", { Length: ReplicationHistory.IdLength }, _, _, _, ..] && words.Length <= 6 && end.Length == 0
                 && words[2..].All(static word => Number(word) >= 0))
                 end = line["position ".Length..];
             else throw new InvalidDataException("a line is not valid");

@@ -21,7 +21,7 @@ internal sealed class FunctionCopies(LuaState state, FunctionEnvironment environ
 
     private void Clear(int removals)
     {
-        foreach (LuaFunction copy in _copies.Values) state.TrySet(state.Registry, copy, LuaValue.Nil);
+        foreach (LuaFunction copy in _copies.Values) state.Forget(copy);
         _copies.Clear();
         _removals = removals;
     }

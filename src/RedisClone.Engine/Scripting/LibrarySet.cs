@@ -42,6 +42,9 @@ internal sealed class LibrarySet
     /// <summary>A number that changes with every removal of a library.</summary>
     public int Removals { get; private set; }
 
+    /// <summary>A number that changes with every change.</summary>
+    public long Version { get; private set; }
+
     public int FunctionCount => _functions.Count;
 
     /// <summary>The function of a name, in any letter case.</summary>
@@ -129,18 +132,20 @@ internal sealed class LibrarySet
     private void Unlink(FunctionLibrary library)
     {
         Removals++;
+        Version++;
         SourceBytes -= library.Source.Length;
         LuaBytes -= library.Bytes;
         _state.Settle(_state.AllocatedBytes - library.Bytes);
         foreach (LibraryFunction function in library.Functions)
         {
             _functions.TryRemove(function.Name, out _);
-            _state.TrySet(_state.Registry, function.Body, LuaValue.Nil);
+            _state.Forget(function.Body);
         }
     }
 
     private void Link(FunctionLibrary library)
     {
+        Version++;
         _libraries[library.Name] = library;
         SourceBytes += library.Source.Length;
         LuaBytes += library.Bytes;

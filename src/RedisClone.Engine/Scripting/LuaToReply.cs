@@ -15,6 +15,9 @@ internal sealed class LuaToReply(ReplyFields fields)
 
     private const int UsualDepth = 16;
 
+    /// <summary>The empty slots of a table that take about as long as an element of the reply.</summary>
+    private const int SlotsPerElement = 16;
+
     private Open[] _open = new Open[UsualDepth];
     private int _depth;
     private long _end, _elements;
@@ -158,6 +161,13 @@ internal sealed class LuaToReply(ReplyFields fields)
 
     private void OpenPairs(ReplyWriter reply, LuaTable table, bool withValues)
     {
+        // An emptied table has many slots. A reply may contain it often.
+        _elements -= table.SlotCount / SlotsPerElement;
+        if (_elements < 0)
+        {
+            _isTooLong = true;
+            return;
+        }
         int count = table.Count;
         if (withValues) reply.MapHeader(count);
         else reply.SetHeader(count);

@@ -128,7 +128,7 @@ internal sealed class ScriptCache
         Forget(script);
     }
 
-    private void Forget(Script script) => _state.TrySet(_state.Registry, script.Body, LuaValue.Nil);
+    private void Forget(Script script) => _state.Forget(script.Body);
 
     private Script? Compile(ReadOnlySpan<byte> source, out string error)
     {

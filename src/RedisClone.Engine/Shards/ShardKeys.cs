@@ -1,4 +1,5 @@
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Effects;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Shards;
@@ -76,7 +77,7 @@ internal sealed class ShardKeys(Shard shard)
     }
 
     /// <summary>The waiters of a key, in the order in which they came.</summary>
-    internal List<Waiter>? WaitersOf(int database, ReadOnlySpan<byte> key) =>
+    internal WaiterQueue? WaitersOf(int database, ReadOnlySpan<byte> key) =>
         _waiters.TryGet(database, key, out WaiterQueue? queue) ? queue : null;
 
     /// <summary>Adds the shards of all commands that are blocked on a key of this shard.</summary>
@@ -180,8 +181,11 @@ internal sealed class ShardKeys(Shard shard)
     }
 
     /// <summary>The waiters of one key.</summary>
-    private sealed class WaiterQueue : List<Waiter>
+    internal sealed class WaiterQueue : List<Waiter>
     {
+        /// <summary>The lane that has noted the key as ready, and its <see cref="Lane.ReadyUnit"/> then.</summary>
+        public (Lane? Lane, long Unit) Noted { get; set; }
+
         /// <summary>The number of waiters that are also served when the key is gone.</summary>
         public int ServedWithoutValue { get; set; }
     }

@@ -176,17 +176,33 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             var increment = new ManifestFile(names.Increment(first), first, ManifestFileKind.Increment, HasHeader: true);
             Manifest manifest = directory.Manifest.WithBase(@base, first).WithIncrement(increment);
             directory.Announce(manifest);
-            disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
-            disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
-            directory.Publish(manifest);
+            Publish(manifest, @base, increment);
             IncrementName = increment.Name;
             State = JournalState.Running;
             Volatile.Write(ref _durable, _flushed);
         }
         else
         {
-            disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
-            directory.Publish(directory.Manifest.WithBase(@base, _firstIncrement));
+            Publish(directory.Manifest.WithBase(@base, _firstIncrement), @base, increment: null);
+        }
+    }
+
+    /// <summary>Gives the temporary files their names and publishes the manifest. Each failed attempt would leave a base otherwise.</summary>
+    private void Publish(Manifest manifest, ManifestFile @base, ManifestFile? increment)
+    {
+        JournalDirectory directory = _directory!;
+        (IDisk disk, JournalNames names) = (directory.Disk, directory.Names);
+        disk.Rename(names.PathOf(names.TemporaryBase), names.PathOf(@base.Name));
+        try
+        {
+            if (increment is not null) disk.Rename(names.PathOf(names.TemporaryIncrement), names.PathOf(increment.Name));
+            directory.Publish(manifest);
+        }
+        catch
+        {
+            directory.DeleteUnpublished(@base);
+            if (increment is not null) directory.DeleteUnpublished(increment);
+            throw;
         }
     }
 

@@ -43,7 +43,7 @@ public sealed class CallAnalysis
     public static IReadOnlyList<CallSite>? Find(LuaFunction chunk, AnalysisNames names) => new FunctionGroup([chunk]).Find(chunk, names);
 
     /// <summary>Counts work. Returns false if it is too much.</summary>
-    internal bool Spend(int registers) => _group.Spend(registers);
+    internal bool Spend(long registers) => _group.Spend(registers);
 
     /// <summary>What is known about a value that comes from one of two sources.</summary>
     internal Source Join(Source a, Source b)

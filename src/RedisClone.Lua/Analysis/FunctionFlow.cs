@@ -44,11 +44,23 @@ internal sealed partial class FunctionFlow
     public void Connect(Func<int, SharedVariable> variables)
     {
         for (int i = 0; i < _upvalues.Length; i++) _upvalues[i] = variables(i);
+        // Without the functions within it, the function is not followed: nothing is left of the work.
+        if (!_analysis.Spend(_upvalues.Length + _parameters.Length + _prototype.Code.Length + 1L)) return;
+        int[] closures = ClosuresOfChildren();
         for (int i = 0; i < _children.Length; i++)
         {
-            Prototype child = _prototype.Children[i];
-            _children[i] = _analysis.AddFlow(child, index => Share(child.Upvalues[index], child));
+            (Prototype child, int closure) = (_prototype.Children[i], closures[i]);
+            _children[i] = _analysis.AddFlow(child, index => Share(child.Upvalues[index], closure));
         }
+    }
+
+    /// <summary>The instructions that create a closure of each function within this one.</summary>
+    private int[] ClosuresOfChildren()
+    {
+        int[] closures = new int[_children.Length];
+        for (int i = _prototype.Code.Length - 1; i >= 0; i--)
+            if (_prototype.Code[i].Op == Op.Closure) closures[_prototype.Code[i].B] = i;
+        return closures;
     }
 
     /// <summary>Adds a call of the function: its first arguments, and what all further ones may be.</summary>
@@ -70,7 +82,7 @@ internal sealed partial class FunctionFlow
     {
         if (!IsCalled) return true;
         int count = _prototype.Code.Length;
-        if (!_analysis.Spend(count * _width)) return false;
+        if (!_analysis.Spend((long)count * _width)) return false;
         _before = new Source[count * _width];
         _isReached = new bool[count];
         _isPending = new bool[count];
@@ -83,7 +95,7 @@ internal sealed partial class FunctionFlow
         Reach(0);
         while (_pending.TryPop(out int position))
         {
-            if (!_analysis.Spend(_width)) return false;
+            if (!_analysis.Spend(_width + _captured.Count)) return false;
             _isPending[position] = false;
             Enter(position);
             Step(_prototype.Code[position]);
@@ -139,10 +151,10 @@ internal sealed partial class FunctionFlow
     // ---- Variables
 
     /// <summary>The variable that a new closure of a function within this one shares with it.</summary>
-    private SharedVariable Share(UpvalueSource from, Prototype inner)
+    private SharedVariable Share(UpvalueSource from, int closure)
     {
         if (!from.FromRegister) return _upvalues[from.Index];
-        int closure = Array.FindIndex(_prototype.Code, i => i.Op == Op.Closure && _prototype.Children[i.B] == inner);
+        if (!_analysis.Spend(_prototype.Locals.Length + _captured.Count)) return new SharedVariable(_analysis);
         // A local function is in scope for itself one instruction later.
         LocalName local = FindLocal(closure, from.Index) ?? FindLocal(closure + 1, from.Index) ?? new LocalName(from.Name, 0, int.MaxValue);
         int known = _captured.FindIndex(c => c.Register == from.Index && c.Start == local.Start && c.End == local.End);

@@ -16,7 +16,7 @@ public sealed class FunctionGroup
     private readonly HashSet<LuaObject> _seen = [];
     private readonly Stack<LuaObject> _pending = new();
     private bool _isUnknown;
-    private int _work = MostWork;
+    private long _work = MostWork;
 
     public FunctionGroup(IEnumerable<LuaFunction> functions)
     {
@@ -31,7 +31,11 @@ public sealed class FunctionGroup
     public IReadOnlyList<CallSite>? Find(LuaFunction function, AnalysisNames names) =>
         function is LuaClosure closure ? new CallAnalysis(names, this).Run(closure) : null;
 
-    internal bool Spend(int registers) => (_work -= registers) >= 0;
+    internal bool Spend(long registers)
+    {
+        if (_work >= 0) _work -= registers;
+        return _work >= 0;
+    }
 
     /// <summary>Whether no function assigns a variable.</summary>
     internal bool IsConstant(UpValue variable) => !_isUnknown && !_assigned.Contains(variable);

@@ -138,8 +138,10 @@ internal static class TableLibrary
         LuaTable table = call.CheckTable(1);
         call.CheckFunction(2);
         int at = -1;
-        while (!call.Failed && table.Advance(ref at, out LuaValue key, out LuaValue value))
+        for (int from = at; !call.Failed && table.Advance(ref at, out LuaValue key, out LuaValue value); from = at)
         {
+            // An emptied table has many slots to skip.
+            if (!call.Spend((at - from) >> 4)) return 0;
             call.Push(call[2]);
             call.Push(key);
             call.Push(value);

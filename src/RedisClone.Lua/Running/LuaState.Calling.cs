@@ -59,6 +59,7 @@ public sealed partial class LuaState
     {
         Main.Clear();
         _resultCount = 0;
+        Error = default;
     }
 
     /// <summary>

@@ -52,6 +52,10 @@ public sealed partial class LuaState
     /// </summary>
     public LuaTable Registry { get; } = new();
 
+    private const int LeastForgotten = 16;
+
+    private int _forgotten;     // the objects that were removed from the registry since it was rehashed
+
     /// <summary>
     /// The field that contains the text of an error, for a host whose errors are tables. <c>pcall</c> then returns the
     /// field. Null if <c>pcall</c> returns errors unchanged.
@@ -330,7 +334,22 @@ public sealed partial class LuaState
     /// <summary>
     /// Counts the memory in use again, after the host has released much of it. Only valid between two calls.
     /// </summary>
-    public void Recount() => TakeCensus();
+    public void Recount()
+    {
+        Registry.Compact(Meter);
+        _forgotten = 0;
+        TakeCensus();
+    }
+
+    /// <summary>Removes an object from <see cref="Registry"/>.</summary>
+    public void Forget(in LuaValue key)
+    {
+        TrySet(Registry, key, LuaValue.Nil);
+        // The table keeps the keys of removed fields.
+        if (++_forgotten <= Math.Max(LeastForgotten, Registry.SlotCount / 4)) return;
+        Registry.Compact(Meter);
+        _forgotten = 0;
+    }
 
     internal bool TakeCensus() => (CountLive() || Current.FailMemory()) && Spend(0);
 

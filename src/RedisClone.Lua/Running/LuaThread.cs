@@ -177,10 +177,12 @@ internal sealed partial class LuaThread : LuaObject
     private void CloseOpen(int from)
     {
         UpValue? at = _open;
-        for (; at is not null && at.Index >= from; at = at.NextOpen)
+        while (at is not null && at.Index >= from)
         {
             at.Value = Stack[at.Index];
             at.Owner = null;
+            // A closed variable must not keep the others alive.
+            (at.NextOpen, at) = (null, at.NextOpen);
         }
         _open = at;
     }

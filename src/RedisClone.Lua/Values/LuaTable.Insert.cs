@@ -211,12 +211,11 @@ public sealed partial class LuaTable
 
         Node[] oldNodes = _nodes;
         LuaValue[] oldArray = _array;
+        // Both parts are allocated before either is replaced, because an allocation may fail.
+        LuaValue[] array = arraySize != oldArray.Length ? new LuaValue[arraySize] : oldArray;
         AllocateNodes(nodeCount);
-        if (arraySize != oldArray.Length)
-        {
-            _array = new LuaValue[arraySize];
-            oldArray.AsSpan(0, Math.Min(arraySize, oldArray.Length)).CopyTo(_array);
-        }
+        if (array != oldArray) oldArray.AsSpan(0, Math.Min(arraySize, oldArray.Length)).CopyTo(array);
+        _array = array;
         // Every cell below exists or has a free node, so these calls cannot grow the table again.
         for (int i = arraySize; i < oldArray.Length; i++)
         {
@@ -230,6 +229,22 @@ public sealed partial class LuaTable
             if (!oldNodes[i].Value.IsNil) Slot(meter, in oldNodes[i].Key, out _) = oldNodes[i].Value;
         }
         return StoreResult.Stored;
+    }
+
+    /// <summary>Drops the keys of removed fields. Without the memory for it, they stay.</summary>
+    internal void Compact(LuaMeter meter)
+    {
+        int live = 0;
+        foreach (ref readonly Node node in _nodes.AsSpan())
+            if (!node.Value.IsNil) live++;
+        try
+        {
+            Resize(meter, _array.Length, live);
+        }
+        catch (OutOfMemoryException)
+        {
+            // Nothing has changed.
+        }
     }
 
     private void AllocateNodes(int count)

@@ -59,7 +59,7 @@ public sealed partial class LuaTable : LuaObject
         (hashSize == 0 ? 0 : ArrayHeader + ((long)NodeCapacity(hashSize) * NodeSize));
 
     /// <summary>The number of traversal indexes: first the array, then the nodes.</summary>
-    internal int SlotCount => _array.Length + _nodes.Length;
+    public int SlotCount => _array.Length + _nodes.Length;
 
     /// <summary>False if the table has only the keys 1..n.</summary>
     public bool HasFields => _nodes != s_noNodes;
@@ -247,13 +247,13 @@ public sealed partial class LuaTable : LuaObject
         }
     }
 
+    /// <summary>Visits all keys and values, also the keys of removed fields: the table keeps them until it is rehashed.</summary>
     internal void VisitNodes(Action<LuaValue> visit)
     {
         foreach (ref readonly Node node in _nodes.AsSpan())
         {
-            if (node.Value.IsNil) continue;
-            visit(node.Key);
-            visit(node.Value);
+            if (!node.Key.IsNil) visit(node.Key);
+            if (!node.Value.IsNil) visit(node.Value);
         }
     }
 

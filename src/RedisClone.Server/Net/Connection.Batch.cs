@@ -30,6 +30,7 @@ internal sealed partial class Connection
     private int _reportedMisses;        // of the last run, if the command moved to a worker
     private Waiter? _earlier;           // the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
+    private bool _isShown;              // MONITOR clients have seen the command
     private string? _refusal;           // found when the shards of a command that waited became free
 
     /// <summary>The reason why <see cref="Execute"/> returned.</summary>
@@ -142,8 +143,11 @@ internal sealed partial class Connection
             else
             {
                 // Shows the command to MONITOR clients, once. EXEC is shown after the commands of its transaction.
-                if (_server.Monitors.Any && _earlier is null && row!.Handler != TransactionCommands.ExecHandler)
+                if (_server.Monitors.Any && !_isShown && row!.Handler != TransactionCommands.ExecHandler)
+                {
                     _server.Monitors.Show(Session, Session.PeerName, row, request);
+                    _isShown = true;
+                }
                 if (!Dispatch(request, lane, ref started)) return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
@@ -395,6 +399,7 @@ internal sealed partial class Connection
         if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
         _reportedMisses = 0;
         _earlier = null;
+        _isShown = false;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
         lane.CommandsProcessed++;

@@ -9,7 +9,7 @@ using RedisClone.Journal.Reading;
 namespace RedisClone.Server.Programs;
 
 /// <summary>
-/// Commands on a data directory that no server uses: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY]</c>. They do not
+/// Commands on a data directory that no server uses: <c>verify DIR [OPTIONS]</c> and <c>repair DIR [COPY] [OPTIONS]</c>. They do not
 /// change the directory.
 /// </summary>
 internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWriter output, ProgressDisplay progress)
@@ -21,7 +21,7 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         """
                RedisClone.Server verify DIR [OPTIONS] (report what a start would find in this data directory, or append-only directory, with
                    these options, such as --databases 32; takes as much memory as the data)
-               RedisClone.Server repair DIR [COPY] (copy what is intact to COPY; without COPY, to DIR.repaired)
+               RedisClone.Server repair DIR [COPY] [OPTIONS] (copy what is intact to COPY; without COPY, to DIR.repaired)
 
         Exit codes of verify: 0 intact, 1 a start would leave data out (an incomplete end, or newer increments that the manifest does
         not name), 2 damaged (a server would not start), 3 cannot read.
@@ -36,7 +36,8 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
     public static int? TryRun(IReadOnlyList<string> args, IDictionary environment, TextWriter output, TextWriter error)
     {
         if (args is not ["verify" or "repair", ..]) return null;
-        string[] options = args[0] == "verify" ? [.. args.Skip(2)] : [];
+        int named = args[0] == "repair" && args.Count > 2 && !args[2].StartsWith('-') ? 3 : 2;
+        string[] options = [.. args.Skip(named)];
         if (args is [_, "-h" or "--help"])
         {
             output.Write(ProgramName.In(Help));
@@ -54,10 +55,10 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         {
             case ["verify", var directory, ..]:
                 return commands.Verify(Path.GetFullPath(directory));
-            case ["repair", var directory]:
-                return commands.Repair(Path.GetFullPath(directory), Path.TrimEndingDirectorySeparator(Path.GetFullPath(directory)) + ".repaired");
-            case ["repair", var directory, var copy]:
+            case ["repair", var directory, var copy, ..] when named > 2:
                 return commands.Repair(Path.GetFullPath(directory), Path.GetFullPath(copy));
+            case ["repair", var directory, ..]:
+                return commands.Repair(Path.GetFullPath(directory), Path.TrimEndingDirectorySeparator(Path.GetFullPath(directory)) + ".repaired");
             default:
                 output.Write(ProgramName.In(Help));
                 return Failed;

@@ -29,7 +29,9 @@ internal sealed class TrialLoad
     {
         _step = step;
         _server = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance, disk);
-        _refusal = _server.Prepare();
+        // A start reads more files: users, nodes.conf and the role. It also writes the last two.
+        _refusal = _server.RenameCommands();
+        _server.BeginLoading();
     }
 
     public JournalReport Journal(JournalNames names, bool isOldStyle)

@@ -367,22 +367,28 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
     {
         if (_isClosed) return;
         _isClosed = true;
-        TellClosed();
-        // The kernel may soon reuse the descriptor's number, so later calls on this connection must not touch it.
-        _writer.Break();
-        _reader.End();
-        Loop.CloseAtEndOfRound(Fd);
-        Loop.Release();
-        Loop.Options.Closed();
-        _closed.SetResult();
+        try
+        {
+            TellClosed();
+            // The kernel may soon reuse the descriptor's number, so later calls on this connection must not touch it.
+            _writer.Break();
+            _reader.End();
+        }
+        finally
+        {
+            Loop.CloseAtEndOfRound(Fd);
+            Loop.Release();
+            Loop.Options.Closed();
+            _closed.SetResult();
+        }
     }
 
     private void TellClosed()
     {
         if (_toldClosed) return;
-        _toldClosed = true;
         // The registered callbacks are arbitrary code and must not run on the event loop.
         ThreadPool.UnsafeQueueUserWorkItem(static self => self.CancelClosed(), this, preferLocal: false);
+        _toldClosed = true;
     }
 
     /// <summary>An exception of a callback would end the process, because nothing awaits this work.</summary>

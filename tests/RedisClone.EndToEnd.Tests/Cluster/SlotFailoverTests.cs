@@ -53,6 +53,48 @@ public sealed class SlotFailoverTests
         Assert.Equal(Keys, Served(source, keys));
     }
 
+    /// <summary>
+    /// redis-cli moves a slot key by key. The destination fails in between, and its replica does not know of the move. The keys that were moved
+    /// are only there, so they stay, and the slot is open for redis-cli --cluster fix.
+    /// </summary>
+    [Fact]
+    public void KeysThatWereMovedOneByOneStay()
+    {
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica);
+        (string key, int slot) = ClusterLoad.Keys(Slots, "key:").First();
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "SET", key, "v").Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(target, "CLUSTER", "SETSLOT", $"{slot}", "IMPORTING", ClusterOfNodes.NameOf(source)).Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "CLUSTER", "SETSLOT", $"{slot}", "MIGRATING", ClusterOfNodes.NameOf(target)).Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "5000").Text);
+        using (RespClient there = target.Connect()) there.Expect(":1", "WAIT", "1", "30000");
+        target.Kill();
+        AwaitTakeover(replica);
+        using RespClient client = replica.Connect();
+        client.Expect("+OK", "ASKING");
+        client.Expect("$\"v\"", "GET", key);
+        Assert.Contains($"[{slot}-<-{ClusterOfNodes.NameOf(source)}]", client.Call("CLUSTER", "NODES").Text!, StringComparison.Ordinal);
+        source.AssertWell();
+    }
+
+    /// <summary>The keys of an import that fails with the destination go: the source has all of them.</summary>
+    [Fact]
+    public void KeysOfAnImportThatFailedGo()
+    {
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica);
+        string[] keys = Fill(source);
+        // The import waits for the replica before it ends.
+        using RespClient sleeper = replica.Connect();
+        sleeper.Send("DEBUG", "SLEEP", "3");
+        Import(target);
+        Thread.Sleep(1500);
+        target.Kill();
+        AwaitTakeover(replica);
+        AssertAll(cluster, keys);
+        Assert.Equal(Keys, Served(source, keys));
+        FollowingTests.Until(
+            () => !ClusterOfNodes.Call(replica, "CLUSTER", "NODES").Text!.Contains("-<-", StringComparison.Ordinal), "a slot is open", replica);
+    }
+
     /// <summary>The slots do not move while a replica of the destination does not acknowledge their keys.</summary>
     [Fact]
     public void AReplicaThatHangsPreventsTheSwitch()

@@ -13,6 +13,48 @@ public sealed class BackupTests : IDisposable
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 
+    /// <summary>A start on a backup may name its directory as the one of the journal. It stays that of backups too, by its name or by a link.</summary>
+    [Theory]
+    [InlineData("appendonlydir")]
+    [InlineData("link")]
+    public void TheJournalIsNoBackup(string directory)
+    {
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder, "--appendonly", "yes", "--backupdirname", directory);
+        using RespClient client = server.Connect();
+        if (directory == "link") File.CreateSymbolicLink(Path.Combine(_folder, directory), Path.Combine(_folder, "appendonlydir"));
+        client.Expect("+OK", "SET", "k", "v");
+        string[] files = [.. Directory.GetFiles(Path.Combine(_folder, "appendonlydir")).Order()];
+        Assert.True(client.Call("BACKUP", "START").IsError);
+        Assert.True(client.Call("BACKUP", "CLEANUP").IsError);
+        Assert.Equal(files, Directory.GetFiles(Path.Combine(_folder, "appendonlydir")).Order());
+        server.AssertWell();
+    }
+
+    /// <summary>The single file of Redis before 7.0 is not loaded while appendonly is off. A journal that begins later must not replace it.</summary>
+    [Fact]
+    public void AnOldFileThatWasNotLoadedStays()
+    {
+        string old = Path.Combine(_folder, "appendonly.aof");
+        const string text = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+        File.WriteAllText(old, text);
+        using ServerProcess server = ServerProcess.Ours("--dir", _folder);
+        using RespClient client = server.Connect();
+        client.Call("BGREWRITEAOF");
+        UntilRewritten();
+        client.Expect("+OK", "BACKUP", "START");
+        Until(client, "incrementing");
+        client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+        UntilRewritten();
+        client.Expect("+OK", "BACKUP", "SEAL");
+        Assert.Equal(text, File.ReadAllText(old));
+        server.AssertWell();
+
+        void UntilRewritten()
+        {
+            while (!client.Call("INFO", "persistence").Text!.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal)) Thread.Sleep(10);
+        }
+    }
+
     [Theory]
     [InlineData("yes")]
     [InlineData("no")]

@@ -225,6 +225,34 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.Equal(3, ServerProcess.RunOurs("verify", _folder, "--no-such-option", "1").ExitCode);
     }
 
+    /// <summary>A start reads and writes the role and nodes.conf. A verification does neither, also with the options of a server.</summary>
+    [Fact]
+    public void VerifyChangesNoOtherFile()
+    {
+        Fill();
+        string role = Path.Combine(_folder, "redisclone-6379.role");
+        File.WriteAllText(role, $"position {new string('a', 40)} 5 0 9\n");
+        string[] before = [.. Directory.GetFiles(_folder, "*", SearchOption.AllDirectories).Order().Select(path => $"{path} {File.ReadAllText(path)}")];
+        foreach (string command in new[] { "verify", "repair" })
+        {
+            (int code, string output) = ServerProcess.RunOurs(command, _folder, "--dir", _folder, "--port", "6379", "--cluster-enabled", "yes");
+            Assert.True(code == 0, output);
+        }
+        Directory.Delete($"{_folder}.repaired", recursive: true);
+        Assert.Equal(before, Directory.GetFiles(_folder, "*", SearchOption.AllDirectories).Order().Select(path => $"{path} {File.ReadAllText(path)}"));
+    }
+
+    [Fact]
+    public void RepairUsesTheOptionsOfTheServer()
+    {
+        File.WriteAllBytes(Path.Combine(_folder, "dump.rdb"), [.. "REDIS0009"u8, .. Convert.FromHexString("FE110001610162FF"), .. new byte[8]]);
+        string copy = Path.Combine(_folder, "copy");
+        Assert.Equal(2, ServerProcess.RunOurs("repair", _folder, copy).ExitCode);
+        (int code, string output) = ServerProcess.RunOurs("repair", _folder, copy, "--databases", "32");
+        Assert.True(code == 0, output);
+        Assert.Equal(3, ServerProcess.RunOurs("repair", _folder, copy, "another").ExitCode);
+    }
+
     private void Fill()
     {
         using ServerProcess server = ServerProcess.Ours(Place);

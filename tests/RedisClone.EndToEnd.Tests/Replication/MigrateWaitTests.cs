@@ -94,6 +94,29 @@ public sealed class MigrateWaitTests
         server.AssertWell();
     }
 
+    /// <summary>The role moves once the transfer has ended. The key would stay on this server and its replicas otherwise.</summary>
+    [Fact]
+    public async Task AFailoverWaitsForATransfer()
+    {
+        using TcpListener target = MigrateTests.Listen(out string port);
+        using ServerProcess server = ServerProcess.Ours(OfTests), heir = ServerProcess.Ours(OfTests);
+        FollowingTests.Follow(heir, server);
+        using RespClient client = server.Connect(), other = server.Connect(), next = heir.Connect();
+        other.Expect("+OK", "SET", "k", "v");
+        client.Send("MIGRATE", "127.0.0.1", port, "k", "0", "60000");
+        using TcpClient link = await AcceptKeyAsync(target);
+        FollowingTests.Until(() => other.Call("FAILOVER", "TIMEOUT", "30000").ToString() == "+OK", "the failover does not begin", server);
+        Assert.False(client.Socket.Poll(300_000, SelectMode.SelectRead), "MIGRATE has a reply");
+        Assert.Equal("master", other.Call("ROLE")[0].Text);
+        await link.Client.SendAsync("+OK\r\n"u8.ToArray());
+        Assert.Equal("+OK", client.Read().ToString());
+        FollowingTests.Until(() => next.Call("ROLE")[0].Text == "master" && other.Call("ROLE")[0].Text == "slave", "the roles stay", server);
+        next.Expect(":0", "EXISTS", "k");
+        other.Expect(":0", "EXISTS", "k");
+        server.AssertWell();
+        heir.AssertWell();
+    }
+
     /// <summary>A reader changes nothing, so it is served while one of its streams moves.</summary>
     [Fact]
     public async Task ABlockedReaderIsServedWhileItsStreamMoves()

@@ -245,6 +245,57 @@ public sealed class RestartTests : IDisposable
         }
     }
 
+    /// <summary>
+    /// A replica whose append-only directory was removed while it was down has no data. It must not continue where the directory ended.
+    /// </summary>
+    [Fact]
+    public void AReplicaWithoutItsFilesCopiesAll()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        using RespClient there = primary.Connect();
+        string[] options = [.. OfTests, "--dir", _folder, "--port", $"{Ports.Free()}", "--appendonly", "yes", "--replicaof", "127.0.0.1", $"{primary.Port}"];
+        there.Expect("+OK", "SET", "a", "1");
+        using (ServerProcess replica = ServerProcess.Ours(options))
+        {
+            using RespClient client = replica.Connect();
+            FollowingTests.Until(() => client.Call("ROLE")[3].Text == "connected", "no link", replica);
+            FollowingTests.Until(
+                () => client.Call("INFO", "persistence").Text!.Contains("aof_rewrite_in_progress:0", StringComparison.Ordinal), "no base", replica);
+            End(replica, client, "yes");
+        }
+        Directory.Delete(Path.Combine(_folder, "appendonlydir"), recursive: true);
+        using (ServerProcess replica = ServerProcess.Ours(options)) FollowingTests.AssertSame(primary, replica);
+        Assert.Contains("sync_full:2\r\n", there.Call("INFO", "stats").Text!, StringComparison.Ordinal);
+    }
+
+    /// <summary>
+    /// A primary whose journal could not begin again starts with older data. Its replicas have newer data, and must not continue.
+    /// </summary>
+    [Fact]
+    public void APositionIsNotKeptWithoutTheDataOfIt()
+    {
+        string[] options = [.. OfTests, "--dir", _folder, "--port", $"{Ports.Free()}", "--appendonly", "yes"];
+        string obstacle = Path.Combine(_folder, "appendonlydir", "temp-appendonly.aof.base");
+        using ServerProcess replica = ServerProcess.Ours(OfTests);
+        using (ServerProcess server = ServerProcess.Ours(options))
+        {
+            using RespClient client = server.Connect();
+            client.Expect("+OK", "SET", "a", "1");
+            FollowingTests.Follow(replica, server);
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "no");
+            client.Expect("+OK", "SET", "b", "2");
+            client.Expect(":1", "WAIT", "1", "30000");
+            Directory.CreateDirectory(obstacle);
+            client.Expect("+OK", "CONFIG", "SET", "appendonly", "yes");
+            FollowingTests.Until(
+                () => client.Call("INFO", "persistence").Text!.Contains("aof_last_bgrewrite_status:err", StringComparison.Ordinal), "a base", server);
+            client.Send("SHUTDOWN", "NOSAVE", "FORCE");
+            FollowingTests.Until(() => server.HasExited, "the server does not end", server);
+        }
+        Directory.Delete(obstacle);
+        using (ServerProcess server = ServerProcess.Ours(options)) FollowingTests.AssertSame(server, replica, byDigest: true);
+    }
+
     private static void End(ServerProcess server, RespClient client, string appendOnly)
     {
         client.Send("SHUTDOWN", appendOnly == "yes" ? "NOSAVE" : "SAVE");

@@ -36,6 +36,22 @@ public sealed class AclTests
         Assert.Equal("default", client.Run("ACL WHOAMI"));
     }
 
+    /// <summary>The log is not part of what clients are charged for. Long keys and names would fill it with gigabytes.</summary>
+    [Fact]
+    public async Task AnEntryOfTheLogIsSmall()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient admin = server.Connect(), client = server.Connect();
+        admin.Run("ACL SETUSER app on >pw ~app:* +@all");
+        Assert.Equal("OK", client.Run("AUTH app pw"));
+        Assert.Equal("OK", client.Call("CLIENT", "SETNAME", new string('n', 100_000)));
+        Assert.Equal(NoKey, client.Call("GET", new string('k', 100_000)));
+        client.Call("AUTH", new string('u', 100_000), "pw");
+        string log = admin.Run("ACL LOG");
+        Assert.Contains("object " + new string('k', 1024), log, StringComparison.Ordinal);
+        Assert.InRange(log.Length, 3000, 20_000);
+    }
+
     [Theory]
     [InlineData("SET k v", true, false)]
     [InlineData("SET k v GET", true, true)]

@@ -1,6 +1,7 @@
 using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Shards;
 
 namespace RedisClone.Server.Tests.Clients;
 
@@ -47,6 +48,26 @@ public sealed class PauseTests
         runner.Read();
         writer.Read();
         Assert.Equal("2", admin.Run("GET x"));
+    }
+
+    /// <summary>The command was shown before it found its shard busy. It is not shown again when it runs after the pause.</summary>
+    [Fact]
+    public async Task AMonitorSeesADelayedCommandOnce()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient monitor = server.Connect(), writer = server.Connect();
+        monitor.Run("MONITOR");
+        Shard shard = server.Core.Shards.Of(server.Core.Shards.HashOf("x"u8));
+        SpinWait.SpinUntil(shard.TryEnter);
+        writer.Send("INCR", "x");
+        Assert.Contains("INCR", monitor.Read(), StringComparison.Ordinal);
+        server.Core.Pause.HoldWrites();
+        shard.Exit();
+        SpinWait.SpinUntil(() => server.Core.Pause.WaitingClients == 1);
+        server.Core.Pause.ReleaseWrites();
+        Assert.Equal("1", writer.Read());
+        Assert.Equal("1", writer.Run("GET x"));
+        Assert.Contains("GET", monitor.Read(), StringComparison.Ordinal);
     }
 
     [Fact]

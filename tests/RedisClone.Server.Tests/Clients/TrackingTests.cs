@@ -42,6 +42,19 @@ public sealed class TrackingTests
         }
     }
 
+    /// <summary>A read that waited in vain has read that there is nothing. The client may keep that until an entry arrives.</summary>
+    [Fact]
+    public async Task AReadThatTimesOutIsTracked()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient cache = server.Connect(), writer = server.Connect();
+        cache.Run("HELLO 3");
+        cache.Run("CLIENT TRACKING ON");
+        Assert.Equal("nil", cache.Run("XREAD BLOCK 1 STREAMS s $"));
+        writer.Run("XADD s * field value");
+        Assert.Equal("[invalidate [s]]", cache.Read());
+    }
+
     /// <summary>
     /// A client sends a request after the reply to another client's write. The invalidation arrives before the reply to this
     /// request, although different threads serve the two clients.

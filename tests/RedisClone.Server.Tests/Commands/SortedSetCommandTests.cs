@@ -19,6 +19,7 @@ public sealed class SortedSetCommandTests
     [InlineData("ZMSCORE z a q", "[1 nil]")]
     [InlineData("ZCOUNT z (1 +inf", "2")]
     [InlineData("ZCOUNT z (\t1 \n+inf", "2")]
+    [InlineData("ZCOUNT z (1e-400 1e309", "3")]
     [InlineData("ZCOUNT z \t +inf", "ERR min or max is not a float")]
     [InlineData("ZLEXCOUNT z - [b", "2")]
     [InlineData("ZRANGE z +inf (1 BYSCORE REV LIMIT 1 5", "[b]")]

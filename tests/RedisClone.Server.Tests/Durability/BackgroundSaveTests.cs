@@ -48,6 +48,32 @@ public sealed class BackgroundSaveTests : IDisposable
         Assert.Null(server.Core.Snapshots.Slot.Running);
     }
 
+    /// <summary>A save keeps the name that it had when it began.</summary>
+    [Fact]
+    public async Task AChangedNameHoldsForTheNextSave()
+    {
+        var disk = new WatchedDisk();
+        await using RunningServer server = await RunningServer.StartAsync(
+            new(), TransportKind.Auto, config => (config.Dir, config.SavePoints) = (_folder, []), disk);
+        using TestClient admin = server.Connect();
+        Assert.Equal("OK", admin.Run("SET key 1"));
+        using var writes = new ManualResetEventSlim();
+        using var goesOn = new ManualResetEventSlim();
+        disk.Writing = () =>
+        {
+            writes.Set();
+            goesOn.Wait();
+        };
+        Assert.Equal("Background saving started", admin.Run("BGSAVE"));
+        writes.Wait();
+        server.Core.Config.DbFilename = "other.rdb";
+        goesOn.Set();
+        await admin.UntilAsync("INFO persistence", static info => info.Contains("rdb_bgsave_in_progress:0", StringComparison.Ordinal));
+        Assert.Equal(["dump.rdb"], Directory.GetFiles(_folder).Select(Path.GetFileName));
+        Assert.Equal("OK", admin.Run("SAVE"));
+        Assert.Equal(["dump.rdb", "other.rdb"], Directory.GetFiles(_folder).Select(Path.GetFileName).Order());
+    }
+
     [Fact]
     public async Task WritesAreRefusedAfterAFailedSaveUntilASaveSucceeds()
     {

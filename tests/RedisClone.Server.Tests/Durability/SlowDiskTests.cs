@@ -38,6 +38,34 @@ public sealed class SlowDiskTests : IDisposable
         Assert.InRange(most, 0, Limits.JournalBacklog + 16 * Size);
     }
 
+    /// <summary>A backup is written without a journal here. The disk takes less than what clients write.</summary>
+    [Fact]
+    public async Task TheBacklogOfABackupIsBounded()
+    {
+        var disk = new WatchedDisk();
+        await using RunningServer server = await StartAsync(disk, TransportKind.Auto, AppendFsync.No, static config => config.AppendOnly = false);
+        using TestClient admin = server.Connect(), writer = server.Connect();
+        Assert.Equal("OK", admin.Run("BACKUP START"));
+        await admin.UntilAsync("BACKUP STATUS", static answer => answer.Contains("incrementing", StringComparison.Ordinal));
+        disk.WriteTime = TimeSpan.FromMilliseconds(300);
+        string value = new('x', Size);
+        Task writes = Task.Run(() =>
+        {
+            for (int i = 0; i < Writes; i++) writer.Send("SET", "k", value);
+            for (int i = 0; i < Writes; i++) Assert.Equal("OK", writer.Read());
+        });
+        long most = 0;
+        while (!writes.IsCompleted)
+        {
+            most = Math.Max(most, server.Core.Backups.BytesPending);
+            await Task.Delay(5);
+        }
+        await writes;
+        disk.WriteTime = TimeSpan.Zero;
+        Assert.InRange(most, 0, Limits.JournalBacklog + 16 * Size);
+        Assert.Equal("OK", admin.Run("BACKUP SEAL"));
+    }
+
     [Theory]
     [InlineData(TransportKind.Auto)]
     [InlineData(TransportKind.Sockets)]

@@ -33,11 +33,35 @@ public sealed class RoleFileTests : IDisposable
     [Fact]
     public void APositionIsReadOnce()
     {
-        Start(out _).Core.RoleFile.KeepEnd(new StreamPosition(History, 5, 1), lsn: 9);
-        Assert.Equal(new StreamPosition(History, 5, 1), Start(out _).Core.RoleFile.PositionAt(9));
+        Start(out _).Core.RoleFile.KeepEnd(new StreamPosition(History, 5, 1), lsn: 9, fingerprint: 7);
+        CommandHost first = Start(out _);
+        Assert.Equal(new StreamPosition(History, 5, 1), first.Core.RoleFile.PositionAt(9, fingerprint: 7));
+        Assert.Null(first.Core.RoleFile.PositionAt(8, fingerprint: 7));
         CommandHost next = Start(out string? refusal);
         Assert.Null(refusal);
-        Assert.Null(next.Core.RoleFile.PositionAt(9));
+        Assert.Null(next.Core.RoleFile.PositionAt(9, fingerprint: 7));
+    }
+
+    /// <summary>Other files may end at the same LSN: those of a backup, or none.</summary>
+    [Theory]
+    [InlineData(6)]
+    [InlineData(0)]
+    public void APositionIsThatOfItsFiles(long fingerprint)
+    {
+        Start(out _).Core.RoleFile.KeepEnd(new StreamPosition(History, 5, 1), lsn: 0, fingerprint: 7);
+        Assert.Null(Start(out _).Core.RoleFile.PositionAt(0, fingerprint));
+    }
+
+    /// <summary>A restart looks for the role in the directory of the options.</summary>
+    [Fact]
+    public void AChangedDirectoryKeepsTheFileInItsPlace()
+    {
+        CommandHost host = Start(out _);
+        string other = Directory.CreateDirectory(Path.Combine(_directory, "other")).FullName;
+        host.Core.Config.Dir = other;
+        host.Core.Role.Follow(new ReplicaOf("127.0.0.1", 7000));
+        Assert.True(System.IO.File.Exists(File));
+        Assert.Empty(Directory.GetFiles(other));
     }
 
     [Theory]

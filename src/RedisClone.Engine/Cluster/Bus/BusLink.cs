@@ -32,6 +32,9 @@ internal sealed class BusLink(ClusterBus bus, ClusterNode? node, long now) : IMe
     /// <summary>Whether a message was sent.</summary>
     public bool HasSent { get; private set; }
 
+    /// <summary>The last <see cref="ClusterState.Removable"/> that was sent on this link; null for none.</summary>
+    public byte[]? ToldRemovable { get; set; }
+
     public bool IsClosed => Volatile.Read(ref _closed) != 0;
 
     public long PendingBytes => Interlocked.Read(ref _pendingBytes);

@@ -99,7 +99,13 @@ internal readonly ref struct BusMessage
             uint length = BinaryPrimitives.ReadUInt32BigEndian(rest);
             if (length < ExtensionHeader || length % 8 != 0 || length > rest.Length) return false;
             ushort type = BinaryPrimitives.ReadUInt16BigEndian(rest[4..]);
-            int least = type switch { ForgottenExtension => NodeId.Length + sizeof(ulong), ShardExtension => NodeId.Length, _ => 0 };
+            int least = type switch
+            {
+                ForgottenExtension => NodeId.Length + sizeof(ulong),
+                ShardExtension => NodeId.Length,
+                RemovableExtension => SlotSet.Length,
+                _ => 0,
+            };
             if (length - ExtensionHeader < least) return false;
             rest = rest[(int)length..];
         }

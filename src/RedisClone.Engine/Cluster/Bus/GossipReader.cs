@@ -83,8 +83,10 @@ internal sealed class GossipReader(ServerCore server, ClusterMember cluster)
         return server.Config.TlsCluster ? (ip, other, port, busPort) : (ip, port, other, busPort);
     }
 
-    public void TakeExtensions(ClusterNode sender, in BusMessage message, long now)
+    public void TakeExtensions(ClusterNode sender, BusLink link, in BusMessage message, long now)
     {
+        bool isOfPrimary = sender == State.Myself.Primary && link.IsInbound;
+        if (isOfPrimary) State.RemovableOfPrimary.Begin(link);
         string hostName = "", humanName = "";
         string shard = sender.Leader.ShardId;
         ReadOnlySpan<byte> rest = message.Data;
@@ -102,6 +104,9 @@ internal sealed class GossipReader(ServerCore server, ClusterMember cluster)
                     break;
                 case ForgottenExtension:
                     Forget(data, now);
+                    break;
+                case RemovableExtension when isOfPrimary:
+                    State.RemovableOfPrimary.Slots.CopyFrom(data[..SlotSet.Length]);
                     break;
                 case ShardExtension when NodeId.IsValid(BusMessage.Text(data[..NodeId.Length])):
                     shard = BusMessage.Text(data[..NodeId.Length]);

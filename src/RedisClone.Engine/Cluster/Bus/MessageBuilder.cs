@@ -9,6 +9,8 @@ namespace RedisClone.Engine.Cluster.Bus;
 /// <summary>Writes the messages of this node. The caller holds the lock of the cluster, except for <see cref="Publish"/>.</summary>
 internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
 {
+    private static readonly byte[] s_none = new byte[SlotSet.Length];
+
     private const int LeastGossip = 3;
 
     private ClusterState State => cluster.State;
@@ -126,6 +128,9 @@ internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
         }
         // The first message of a link invites the other node to tell its shard.
         if (!link.HasSent || link.Node is not { KnowsShards: false }) Add(ShardExtension, Encoding.ASCII.GetBytes(myself.ShardId));
+        bool toReplica = link.Node is { } receiver && receiver.Primary == myself && receiver.Link == link;
+        if (toReplica && !State.Removable.Bytes.SequenceEqual(link.ToldRemovable ?? s_none))
+            Add(RemovableExtension, link.ToldRemovable = State.Removable.Bytes.ToArray());
         count = written;
         return output.ToArray();
     }

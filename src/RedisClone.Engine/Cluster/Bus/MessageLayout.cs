@@ -35,6 +35,12 @@ internal static class MessageLayout
     public const int ExtensionHeader = 8;
     public const ushort HostNameExtension = 0, HumanNameExtension = 1, ForgottenExtension = 2, ShardExtension = 3;
 
+    /// <summary>
+    /// The slots of an import, see <see cref="ClusterState.Removable"/>. Only replicas of the node get this one, when the slots change: Redis
+    /// logs an extension that it does not know.
+    /// </summary>
+    public const ushort RemovableExtension = 0x5243;
+
     // Message flags
     public const byte Paused = 1, ForceAck = 2, HasExtensions = 4;
 }

@@ -113,7 +113,7 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         if (differs || isBehind) Correct(sender, message);
         if (sender.IsPrimary && Myself.IsPrimary && message.ConfigEpoch == Myself.ConfigEpoch) State.ResolveCollision(sender);
         _gossip.TakeRows(sender, message, now);
-        _gossip.TakeExtensions(sender, message, now);
+        _gossip.TakeExtensions(sender, link, message, now);
         return !link.IsClosed;
     }
 

@@ -42,7 +42,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             var slice = new Func<bool>(() => MayDrop(slot) && SlotKeys.Remove(server, slot, KeysPerSlice));
             while (hasMore)
             {
-                while (server.Pause.IsOn || server.Journal is { IsBehind: true }) Thread.Sleep(Limits.DiskPatience);
+                while (server.Pause.IsOn || server.Journal is { IsBehind: true } || server.Backups.IsBehind) Thread.Sleep(Limits.DiskPatience);
                 new HeldAction(server.Shards, () => hasMore = slice()).RunAndWait(shard);
                 if (server.Effects.Wanted) server.Journal?.AppendedElsewhere();
             }

@@ -192,10 +192,10 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// </summary>
     private void TakeEpoch()
     {
-        bool isNew = cluster.State.BumpEpoch();
-        // The file has the epoch before the nodes hear of it.
+        cluster.State.BumpEpoch();
+        // The file has the epoch before the nodes hear of it. Replicas also learn which slots are imported.
         cluster.Finish();
-        if (isNew) cluster.Bus.BroadcastPong();
+        cluster.Bus.BroadcastPong();
     }
 
     /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>

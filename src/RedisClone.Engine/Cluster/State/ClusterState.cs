@@ -66,6 +66,9 @@ internal sealed class ClusterState
     /// </summary>
     public SlotSet Removable { get; } = new();
 
+    /// <summary>On a replica: what its primary has told of its own <see cref="Removable"/>.</summary>
+    public ToldSlots RemovableOfPrimary { get; } = new();
+
     /// <summary>
     /// Slots of this node that another one may have taken over. They are not served until it is known. Null for none; the set does not
     /// change.

@@ -52,6 +52,13 @@ internal sealed class SlotSet
         Count = 0;
     }
 
+    /// <summary>Takes the set of a message.</summary>
+    public void CopyFrom(ReadOnlySpan<byte> bits)
+    {
+        bits.CopyTo(_bits);
+        Count = CountOf(_bits);
+    }
+
     public void UnionWith(SlotSet other)
     {
         for (int i = 0; i < Length; i++) _bits[i] |= other._bits[i];

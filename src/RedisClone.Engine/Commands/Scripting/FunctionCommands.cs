@@ -94,10 +94,26 @@ internal static class FunctionCommands
         // A library in the journal or at the primary was loaded before, so a replay has more patience with it.
         FunctionLibrary? library = c.Scripts.Load(source, patient: c.Session.IsReplay, libraries, replace, out string error);
         if (library is null) c.Fail(error);
-        else if (libraries.Add([library], replace) is { } refusal) c.Fail(refusal);
+        else if (Add(ref c, [library], replace) is { } refusal) c.Fail(refusal);
         if (c.Failed) return;
         c.Changed();
         c.Reply.BulkString(library!.Name);
+    }
+
+    /// <summary>Adds libraries. If that fails after a change, the present libraries become the effect. Returns null, or the problem.</summary>
+    private static string? Add(ref CommandContext c, IReadOnlyCollection<FunctionLibrary> added, bool replace)
+    {
+        LibrarySet libraries = c.Scripts.Libraries;
+        long version = libraries.Version;
+        try
+        {
+            return libraries.Add(added, replace);
+        }
+        catch
+        {
+            if (libraries.Version != version) c.Changed();
+            throw;
+        }
     }
 
     /// <summary>Refuses further libraries, except during a replay.</summary>
@@ -114,8 +130,9 @@ internal static class FunctionCommands
             c.Fail("ERR Library not found");
             return;
         }
-        libraries.Remove(library);
+        // If the removal fails halfway, the present libraries become the effect.
         c.Changed();
+        libraries.Remove(library);
         c.Reply.Ok();
     }
 
@@ -124,9 +141,9 @@ internal static class FunctionCommands
         if (!c.HasAtMost(3)) return;
         if (c.Args.Count == 3 && !c.Is(2, "sync"u8) && !c.Is(2, "async"u8)) c.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
         if (c.Failed) return;
+        c.Changed();
         if (c.Args.Count == 3 && c.Is(2, "async"u8)) c.Scripts.Libraries.ClearLater();
         else c.Scripts.Libraries.Clear();
-        c.Changed();
         c.Reply.Ok();
     }
 
@@ -258,17 +275,33 @@ internal static class FunctionCommands
         if (!c.Failed && !DumpPayload.IsValid(c.Args[2])) c.Fail("ERR DUMP payload version or checksum are wrong");
         if (!c.Failed && !flush) FailWithoutRoom(ref c);
         if (c.Failed) return;
-        LibrarySet libraries = c.Scripts.Libraries;
         var restored = new LibrarySet(c.Scripts.State, static () => { });
-        if (ReadPayload(c.Scripts, c.Args[2].ToArray(), patient: c.Session.IsReplay, restored) is { } problem) c.Fail(problem);
-        else if (flush) libraries.Clear();
-        if (!c.Failed && libraries.Add(restored.All, replace) is { } refusal) c.Fail(refusal);
-        if (c.Failed)
+        bool isAdded = false;
+        try
         {
-            restored.Clear();
-            return;
+            if (ReadPayload(c.Scripts, c.Args[2].ToArray(), patient: c.Session.IsReplay, restored) is { } problem)
+            {
+                c.Fail(problem);
+                return;
+            }
+            if (flush)
+            {
+                c.Changed();
+                c.Scripts.Libraries.Clear();
+            }
+            if (Add(ref c, restored.All, replace) is { } refusal)
+            {
+                c.Fail(refusal);
+                return;
+            }
+            isAdded = true;
         }
-        c.Changed();
+        finally
+        {
+            // The interpreter would keep the functions otherwise.
+            if (!isAdded) restored.Clear();
+        }
+        if (!flush) c.Changed();
         c.Reply.Ok();
     }
 

@@ -23,7 +23,7 @@ internal static class SortedSetBounds
     {
         exclusive = !text.IsEmpty && text[0] == '(';
         if (exclusive) text = text[1..];
-        return RedisNumber.TryParseLooseDouble(text, out score);
+        return RedisNumber.TryParseLooseDouble(text, out score, saturates: true);
     }
 
     /// <summary>Parses two bounds of a range of members: "-", "+", "[member" or "(member".</summary>

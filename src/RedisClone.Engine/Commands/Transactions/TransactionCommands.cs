@@ -146,7 +146,7 @@ internal static class TransactionCommands
             mayChange = row.Parent is { Name: "acl" };
             Request request = queued.Request;
             c.Clients.Monitors.Show(session, session.PeerName, row, request);
-            if (!permissions.IsUnrestricted && c.Clients.Access.RefuseQueued(session, permissions, row, request) is { } denial)
+            if (!permissions.IsUnrestricted && Refuse(ref c, permissions, row, request) is { } denial)
             {
                 session.Reply.Error(denial);
                 continue;
@@ -159,6 +159,19 @@ internal static class TransactionCommands
             int errors = c.Reply.Errors;
             c.Clients.Executor.RunPart(ref part, ref started);
             c.CountedErrors += c.Reply.Errors - errors;
+        }
+    }
+
+    /// <summary>A lack of memory fails one command, as it does elsewhere. It must not divide the transaction.</summary>
+    private static string? Refuse(ref CommandContext c, Permissions permissions, CommandRow row, in Request request)
+    {
+        try
+        {
+            return c.Clients.Access.RefuseQueued(c.Session, permissions, row, request);
+        }
+        catch (OutOfMemoryException)
+        {
+            return Errors.AllocationFailed;
         }
     }
 

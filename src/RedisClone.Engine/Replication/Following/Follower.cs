@@ -181,7 +181,12 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     {
         try
         {
-            server.Role.ForgetPosition(this);
+            Held(() => server.Role.ForgetPosition(this));
+            return true;
+        }
+        catch (OperationCanceledException)
+        {
+            // Another follower has taken over.
             return true;
         }
         catch (OutOfMemoryException failure)

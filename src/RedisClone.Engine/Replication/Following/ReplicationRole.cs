@@ -174,7 +174,9 @@ internal sealed class ReplicationRole(ServerCore server)
         server.Log.LogCritical("A transaction of the primary was applied in part. Clients are refused until all data is copied again");
     }
 
-    /// <summary>Makes a follower copy all data again, because the position in the stream is of no use.</summary>
+    /// <summary>
+    /// Makes a follower copy all data again, because the position in the stream is of no use. The caller holds every shard.
+    /// </summary>
     public void ForgetPosition(Follower follower)
     {
         if (IsCurrent(follower)) server.Replicas.Close();
