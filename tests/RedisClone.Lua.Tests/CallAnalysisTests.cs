@@ -31,6 +31,16 @@ public sealed class CallAnalysisTests
         return string.Join(' ', shown);
     }
 
+    /// <summary>
+    /// The work is limited also before a function is followed. Without the limit, the first source takes minutes: each closure is looked for
+    /// in the code for each of its variables.
+    /// </summary>
+    [Theory]
+    [InlineData("local a, b, c, d, e, f, g, h, i, j = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 local t = {", "function() return a, b, c, d, e, f, g, h, i, j end, ", "}")]
+    [InlineData("local f ", "do local a = 1 f = function() return a end end ", "")]
+    public void TheWorkOnManyClosuresIsLimited(string head, string part, string tail) =>
+        Assert.Null(Find(head + string.Concat(Enumerable.Repeat(part, 60_000)) + tail));
+
     [Theory]
     [InlineData("return 1", "")]
     [InlineData("return redis.call('get', KEYS[1])", "get K")]

@@ -62,6 +62,15 @@ public sealed class MemoryPeakTests
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = tostring(i + 0.5) end")]
     [InlineData("local l for i = 1, 1e9 do l = {l} end")]
     [InlineData("local t = {} for i = 1, 1e9 do local a, b, c = 1, 2, 3 t[i] = function() return a, b, c end end")]
+    [InlineData(
+        "local t = {} for i = 1, 4096 do t['k' .. i] = 1 end for i = 1, 4096 do t['k' .. i] = nil end local s = ('x'):rep(1e6) " +
+        "for i = 1, 1000 do local k = s .. i t[k] = 1 t[k] = nil end")]
+    [InlineData(
+        "local t = {} for i = 1, 4096 do t['k' .. i] = 1 end for i = 1, 4096 do t['k' .. i] = nil end for i = 1, 1000 do " +
+        "local k = {('x'):rep(1e6) .. i} t[k] = 1 t[k] = nil end")]
+    [InlineData(
+        "local keep = {} local function f(n) local s = ('x'):rep(1e5) .. n local function g() return s end if n == 0 then return g end " +
+        "local r = f(n - 1) return r end for r = 1, 10 do keep[r] = f(300) end")]
     public void TheHeapStaysNearTheLimit(string program)
     {
         var interpreter = new Interpreter(Limit);
@@ -83,6 +92,20 @@ public sealed class MemoryPeakTests
         Assert.InRange(most - before, 0, (Limit * 13 / 10) + Slack);
         interpreter.State.Reset();
         Assert.Null(interpreter.TryRun("assert(#('x'):rep(1000) == 1000)"));
+    }
+
+    /// <summary>A traversal may clear the fields that it visits. Their keys may be collected before it goes on from them.</summary>
+    [Theory]
+    [InlineData("'key' .. i")]
+    [InlineData("{i}")]
+    [InlineData("i % 2 == 0 and 'key' .. i or {}")]
+    public void ATraversalGoesOnFromARemovedKey(string key)
+    {
+        string program = "local t = {} for i = 1, 200 do t[" + key + "] = i end local k, n = next(t), 0 while k do t[k] = nil n = n + 1 " +
+            "for j = 1, 3 do local s = ('x'):rep(1e6) .. j end k = next(t, k) end assert(n == 200 and next(t) == nil) " +
+            "for i = 1, 200 do t[" + key + "] = i end n = 0 for k in next, t do t[k] = nil n = n + 1 " +
+            "for j = 1, 3 do local s = ('x'):rep(1e6) .. j end end assert(n == 200 and next(t) == nil)";
+        Assert.Null(new Interpreter(16 << 20).TryRun(program));
     }
 
     [Fact]

@@ -256,6 +256,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         }
     }
 
+    /// <summary>
+    /// Whether messages may be on their way that the client does not expect any more, or not in this form; see <see cref="LeftMessages"/>.
+    /// </summary>
+    internal bool HasLeft { get; set; }
+
     /// <summary>The client's subscriptions of one kind. Only the client's own commands change them.</summary>
     internal HashSet<byte[]> SubscriptionsOf(SubscriptionKind kind)
     {

@@ -77,6 +77,11 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     public bool IsSuspended => _isSuspended && server.Config.AppendOnly;
 
     /// <summary>
+    /// Whether the journal is off because the data was deleted for a copy that could not be loaded. A rewrite would replace the only data.
+    /// </summary>
+    private bool LacksData => IsSuspended && server.Journal is null;
+
+    /// <summary>
     /// Turns the journal off until <see cref="Restore"/>, because all data will be replaced. The caller holds every shard.
     /// </summary>
     public void Suspend()
@@ -101,6 +106,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         _retry.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
         server.Log.LogError("{Problem} The server accepts no writes until it succeeds.", problem);
     }
+
+    /// <summary>Has background work turn a suspended journal on again.</summary>
+    public void RestoreSoon() => _isRestoreDue |= _isSuspended;
 
     /// <summary>
     /// Turns the journal on or off after <c>appendonly</c> was changed at runtime. Returns null, or an error.
@@ -157,6 +165,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     {
         if (slot.Kind != SnapshotKind.None || server.Loading is not null) return;
         if (_isRestoreDue && _retry.HasCome(now)) Restore();
+        if (LacksData) return;
         if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
         slot.TryStart(SnapshotKind.Rewrite, () =>
         {
@@ -176,7 +185,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// </summary>
     private ISnapshotJob? NewJob(bool isRequested, out string? problem)
     {
-        problem = null;
+        problem = LacksData ? NotBegun : null;
+        if (problem is not null) return null;
         _isRequested = isRequested;
         if (server.Journal is { } journal) return new RewriteJob(this, server, journal);
         if (JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error) is { } directory)

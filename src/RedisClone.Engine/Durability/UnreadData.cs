@@ -27,6 +27,8 @@ internal static class UnreadData
         JournalNames names = JournalKeeper.NamesOf(server.Config);
         if (server.Disk.Exists(names.PathOf(names.Manifest)))
             server.Log.LogWarning("The journal in {Directory} is not loaded, because appendonly is off", names.Directory);
+        if (server.Disk.Exists(names.OldStyleFile))
+            server.Log.LogWarning("The journal {File} is not loaded, because appendonly is off", names.OldStyleFile);
     }
 
     /// <summary>

@@ -62,6 +62,7 @@ internal sealed class Hub
         byte[] owned = name.ToArray();
         if (!session.SubscriptionsOf(kind).Remove(owned)) return false;
         this[kind].Remove(owned, session);
+        session.HasLeft = true;
         session.HeldBytes -= owned.Length + Limits.BytesPerName;
         return true;
     }
@@ -70,6 +71,7 @@ internal sealed class Hub
     public void UnsubscribeAll(Session session)
     {
         if (session.Subscriptions == 0) return;
+        session.HasLeft = true;
         foreach (SubscriptionKind kind in Enum.GetValues<SubscriptionKind>())
         {
             foreach (byte[] name in session.SubscriptionsOf(kind))

@@ -26,6 +26,7 @@ internal sealed class Monitors
     public void Remove(Session session)
     {
         if (!Contains(session)) return;
+        session.HasLeft = true;
         lock (_changing) _sessions.Remove(session);
     }
 

@@ -199,6 +199,8 @@ internal sealed class ReplicationStream : IEffectSink, IMessageTarget
             if (follower.Unsent > Limits.ReplicaBacklog) follower.HasGap = true;
     }
 
+    bool IMessageTarget.IsTooMuch(long bytes) => false;
+
     /// <summary>Appends a published message. It belongs to no database, but a stream begins with a SELECT.</summary>
     void IMessageTarget.PushNow(byte[] message, long lsn)
     {

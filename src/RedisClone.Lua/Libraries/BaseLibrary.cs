@@ -264,7 +264,7 @@ internal static class BaseLibrary
     {
         LuaTable table = call.CheckTable(1);
         if (call.Failed) return 0;
-        int at = table.FindIndex(in call[2]);
+        int at = table.FindTraversed(in call[2]);
         if (at < -1)
         {
             call.Thread.Fail("invalid key to 'next'");

@@ -141,7 +141,7 @@ internal static class TableLibrary
         for (int from = at; !call.Failed && table.Advance(ref at, out LuaValue key, out LuaValue value); from = at)
         {
             // An emptied table has many slots to skip.
-            if (!call.Spend((at - from) >> 4)) return 0;
+            if (at > from && !call.Spend((at - from) >> 4)) return 0;
             call.Push(call[2]);
             call.Push(key);
             call.Push(value);
@@ -149,7 +149,7 @@ internal static class TableLibrary
             LuaValue result = call.Pop();
             if (!result.IsNil) return call.Return(result);
             // The called function may have rebuilt the table.
-            at = table.FindIndex(in key);
+            at = table.FindTraversed(in key);
             if (at < -1)
             {
                 call.Thread.Fail("invalid key to 'next'");

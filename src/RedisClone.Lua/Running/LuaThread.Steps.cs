@@ -68,7 +68,7 @@ internal sealed partial class LuaThread
     /// </summary>
     private static bool TryNext(LuaTable table, Span<LuaValue> loop, LuaMeter meter)
     {
-        int at = table.FindIndex(in loop[2]);
+        int at = table.FindTraversed(in loop[2]);
         if (at < -1) return false;
         meter.Budget += at / SlotsPerStep;
         table.Advance(ref at, out loop[3], out loop[4]);

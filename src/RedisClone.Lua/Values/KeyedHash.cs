@@ -16,7 +16,7 @@ internal static class KeyedHash
 
     public static int Of(in LuaValue value)
     {
-        if (value.Tag is LuaString s) return Of(s.Span);
+        if (value.Tag is LuaString s) return s.Keyed;
         if (value.Tag is LuaObject o) return HashCode.Combine(o.Identity);
         // The addition converts negative zero to zero.
         ulong bits = value.IsNumber ? BitConverter.DoubleToUInt64Bits(value.Number + 0.0) : value.IsTrue ? 1UL : 0;

@@ -50,6 +50,9 @@ public sealed class LuaString : LuaObject
         }
     }
 
+    /// <summary>The hash of tables in which keys collide. That of a long string is kept: a key may have megabytes.</summary>
+    internal int Keyed => _bytes.Length < LongString ? KeyedHash.Of(_bytes) : Hash;
+
     /// <summary>Creates a string that no interpreter counts, for constants of the host.</summary>
     public static LuaString From(ReadOnlySpan<byte> bytes) => new(bytes.ToArray());
 

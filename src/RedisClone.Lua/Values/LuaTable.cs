@@ -21,6 +21,11 @@ public sealed partial class LuaTable : LuaObject
     /// <summary>The shared node array of tables without a hash part. It is never written.</summary>
     private static readonly Node[] s_noNodes = [new() { Next = -1 }];
 
+    private const int LongestKept = 256;
+
+    /// <summary>The tag of the keys of removed fields.</summary>
+    private static readonly object s_removed = "removed";
+
     private LuaValue[] _array;
     private Node[] _nodes;
 
@@ -233,6 +238,26 @@ public sealed partial class LuaTable : LuaObject
         return -2;
     }
 
+    /// <summary>
+    /// Returns the index of a key from which a traversal goes on. The key may have been removed since: a traversal may clear fields.
+    /// </summary>
+    internal int FindTraversed(in LuaValue key)
+    {
+        int found = FindIndex(in key);
+        if (found != -2 || key.Tag is not LuaObject) return found;
+        double mark = RemovedMark(in key);
+        for (int at = MainPosition(in key); at >= 0; at = _nodes[at].Next)
+        {
+            ref readonly LuaValue removed = ref _nodes[at].Key;
+            if (removed.Tag == s_removed && BitConverter.DoubleToInt64Bits(removed.Number) == BitConverter.DoubleToInt64Bits(mark)) return at + _array.Length;
+        }
+        return -2;
+    }
+
+    /// <summary>What remains of the key of a removed field: the hash and the length of a string, or the identity of another object.</summary>
+    private static double RemovedMark(in LuaValue key) => BitConverter.Int64BitsToDouble(
+        key.Tag is LuaString text ? (long)text.Hash << 32 | (uint)text.Length : (long)((LuaObject)key.Tag!).Identity << 32 | uint.MaxValue);
+
     /// <summary>The maximum number of keys with the same main position, for tests.</summary>
     internal int LongestChain
     {
@@ -247,18 +272,34 @@ public sealed partial class LuaTable : LuaObject
         }
     }
 
-    /// <summary>Visits all keys and values, also the keys of removed fields: the table keeps them until it is rehashed.</summary>
+    /// <summary>
+    /// Visits all keys and values. The key of a removed field stays in its node until the table is rehashed. It must not keep much memory, so
+    /// a mark takes its place unless it is a short string.
+    /// </summary>
     internal void VisitNodes(Action<LuaValue> visit)
     {
-        foreach (ref readonly Node node in _nodes.AsSpan())
+        if (_nodes == s_noNodes) return;
+        foreach (ref Node node in _nodes.AsSpan())
         {
-            if (!node.Key.IsNil) visit(node.Key);
-            if (!node.Value.IsNil) visit(node.Value);
+            if (!node.Value.IsNil)
+            {
+                visit(node.Key);
+                visit(node.Value);
+            }
+            else if (node.Key.Tag is LuaString { Length: < LongestKept })
+            {
+                // A field that is set again stays in its place in the order of the table.
+                visit(node.Key);
+            }
+            else if (node.Key.Tag is LuaObject)
+            {
+                node.Key = new LuaValue { Tag = s_removed, Number = RemovedMark(in node.Key) };
+            }
         }
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private int HashOf(LuaString key) => _isKeyed ? KeyedHash.Of(key.Span) : key.Hash;
+    private int HashOf(LuaString key) => _isKeyed ? key.Keyed : key.Hash;
 
     private int ChainLength(int at)
     {

@@ -92,7 +92,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
     {
         bool muted = _discard is not null;
         if (muted) Mute(false);
-        long seen = _pushes.WriteTo(Reply);
+        long seen = _pushes.WriteTo(Reply, session);
         Replica?.WriteTo(Reply);
         if (_mustLookAtChannels)
         {
@@ -143,7 +143,7 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
     /// </summary>
     public bool TrySendMessage(byte[] message, Session session, Lane lane)
     {
-        if (HasMessages || !loop!.TrySend(message)) return false;
+        if (HasMessages || session.HasLeft || !loop!.TrySend(message)) return false;
         session.NetOutput += message.Length;
         lane.NetOutput += message.Length;
         lane.Writes++;

@@ -120,6 +120,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
         if (!_server.Lanes.Current.Messages.TryAdd(this, message)) ((IMessageTarget)this).PushNow(message, HeldMessages.Unknown);
     }
 
+    bool IMessageTarget.IsTooMuch(long bytes) => OutputLimit().Hard is > 0 and var most && bytes + _output.Unsent >= most;
+
     void IMessageTarget.Lose() => Kill();
 
     void IMessageTarget.PushNow(byte[] message, long lsn)

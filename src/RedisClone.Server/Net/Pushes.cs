@@ -1,4 +1,6 @@
 using System.Collections.Concurrent;
+using RedisClone.Engine.Clients;
+using RedisClone.Engine.Pubsub;
 using RedisClone.Protocol;
 
 namespace RedisClone.Server.Net;
@@ -32,15 +34,16 @@ internal sealed class Pushes
         return Interlocked.Exchange(ref _waiting, 1) == 0;
     }
 
-    /// <summary>Writes the messages. Returns the highest LSN that one depends on.</summary>
-    public long WriteTo(ReplyWriter reply)
+    /// <summary>Writes the messages that the client still expects. Returns the highest LSN that one depends on.</summary>
+    public long WriteTo(ReplyWriter reply, Session session)
     {
         long seen = 0;
         Interlocked.Exchange(ref _waiting, 0);
         while (_queue.TryDequeue(out (byte[] Message, long Lsn) next))
         {
             Interlocked.Add(ref _bytes, -next.Message.Length);
-            reply.Raw(next.Message);
+            if (!session.HasLeft) reply.Raw(next.Message);
+            else if (LeftMessages.IsExpected(session, next.Message)) LeftMessages.Write(reply, next.Message);
             seen = Math.Max(seen, next.Lsn);
         }
         return seen;

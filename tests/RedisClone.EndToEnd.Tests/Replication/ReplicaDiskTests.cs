@@ -46,6 +46,31 @@ public sealed class ReplicaDiskTests
         replica.AssertWell();
     }
 
+    /// <summary>
+    /// The copy does not fit the memory of the replica, which has deleted its data for it. The files of its journal are all that is left, and stay
+    /// until a copy succeeds or an operator makes it a primary.
+    /// </summary>
+    [Fact]
+    public void ACopyThatFailsLeavesTheJournal()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        using ServerProcess replica = ServerProcess.OursWith(("DOTNET_GCHeapHardLimit", "0x6000000"), ("REDISCLONE_APPENDONLY", "yes"));
+        using RespClient there = primary.Connect(), here = replica.Connect();
+        here.Expect("+OK", "SET", "old", "the old data");
+        here.Expect("+OK", "CONFIG", "SET", "appendfsync", "always");
+        string journal = Path.Combine(here.Call("CONFIG", "GET", "dir")[1].Text!, "appendonlydir");
+        there.Expect("+OK", "DEBUG", "POPULATE", "100000", "key", "1500");
+        here.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        replica.AssertLogs("Failed trying to load the MASTER synchronization DB");
+        Thread.Sleep(1000);
+        Assert.True(HasOld());
+        here.Expect("+OK", "REPLICAOF", "NO", "ONE");
+        FollowingTests.Until(() => here.Call("SET", "new", "1").ToString() == "+OK", "no journal begins", replica);
+        FollowingTests.Until(() => !HasOld(), "the old journal stays", replica);
+
+        bool HasOld() => Directory.GetFiles(journal, "*.*.*.*").Any(static path => File.ReadAllText(path).Contains("the old data", StringComparison.Ordinal));
+    }
+
     /// <summary>A chain takes every copy into memory while clients write, and has the same data at the end.</summary>
     [Fact]
     public async Task AChainWithoutFilesHasAllWritesOfALoad()

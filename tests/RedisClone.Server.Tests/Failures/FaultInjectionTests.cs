@@ -54,6 +54,28 @@ public sealed class FaultInjectionTests : IDisposable
         Assert.True(_faults > 1000, $"only {_faults} faults were met");
     }
 
+    /// <summary>A script may keep its effects to itself (redis.set_repl). A command of it that fails must not delete its key elsewhere.</summary>
+    [Fact]
+    public void ACommandWithoutEffectsThatFailsHasNone()
+    {
+        if (!FaultPoint.Exist) return;
+        Begin();
+        _hosts.Host.Run("SET muted hello");
+        _hosts.Follow();
+        const string script = "redis.set_repl(redis.REPL_NONE) return redis.pcall('SETRANGE', KEYS[1], 5000, 'x')";
+        var command = new CommandHost.Prepared(["EVAL", script, "1", "muted"]);
+        for (int nth = 1; nth <= 60; nth++)
+        {
+            FaultPoint.Arm(nth, FaultKinds.Allocation, null);
+            _hosts.Host.Execute(command);
+            FaultPoint.Disarm();
+            _hosts.Host.Core.Failures.Tend();
+            _hosts.Host.Forget();
+            _hosts.Follow();
+            Assert.DoesNotContain("muted", _hosts.LastEffects, StringComparison.Ordinal);
+        }
+    }
+
     /// <summary>Runs a request once for each of its fault points, until the n-th fault point no longer exists.</summary>
     private void Fail(CommandRow row, CommandHost.Prepared command, FaultKinds kinds, List<string> findings)
     {

@@ -55,6 +55,8 @@ internal sealed class BusLink(ClusterBus bus, ClusterNode? node, long now) : IMe
 
     void IMessageTarget.PushNow(byte[] message, long lsn) => Send(message);
 
+    bool IMessageTarget.IsTooMuch(long bytes) => false;
+
     void IMessageTarget.Lose() => Abort();
 
     /// <summary>Closes the link and removes it from its node. The caller holds the lock of the cluster.</summary>

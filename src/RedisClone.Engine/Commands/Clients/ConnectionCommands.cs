@@ -132,6 +132,11 @@ internal static class ConnectionCommands
             return;
         }
         if (name > 0) c.Session.Name = c.Text(name);
+        if (version < c.Reply.Version && !c.Session.InTransaction)
+        {
+            c.Session.Connection?.WriteMessages();
+            c.Session.HasLeft = true;
+        }
         c.Reply.Version = version;
         ReplyGreeting(ref c);
     }
@@ -169,6 +174,7 @@ internal static class ConnectionCommands
             return;
         }
         c.Session.EndTransaction();
+        if (!c.Session.InTransaction) c.Session.Connection?.WriteMessages();
         c.Session.Reset();
         c.Reply.SimpleString("RESET"u8);
     }

@@ -123,6 +123,8 @@ internal static class PubSubCommands
 
     private static void Unsubscribe(ref CommandContext c, SubscriptionKind kind, ReadOnlySpan<byte> word)
     {
+        // What has arrived goes before the confirmation.
+        if (!c.Session.InTransaction) c.Session.Connection?.WriteMessages();
         if (c.Args.Count == 1)
         {
             byte[][] all = [.. c.Session.SubscriptionsOf(kind)];

@@ -15,7 +15,9 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         var loader = new CopyLoader(server);
         if ((server.Snapshots.HasKeys || server.Scripts.Libraries.All.Count > 0) && loader.Check(file) is { } damage)
             throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
-        WithoutJournal(() =>
+        // As with redis-server, clients wait for a small copy, and get the error LOADING during a large one.
+        bool isLarge = file.Length > server.Config.LoadingProcessEventsIntervalBytes;
+        WithoutJournal(isDeleted: true, isLarge, () =>
         {
             string? failure = loader.Load(file);
             if (failure is null) server.Role.Copied(offer, loader.Database);
@@ -25,7 +27,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
     }
 
     /// <summary>Replaces the old data by data that is loaded already.</summary>
-    public void Publish(CopyBeside beside) => WithoutJournal(() =>
+    public void Publish(CopyBeside beside) => WithoutJournal(isDeleted: false, isLarge: false, () =>
     {
         string? failure = beside.Publish();
         if (failure is null) server.Role.Copied(offer, beside.Database);
@@ -34,24 +36,32 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
 
     /// <summary>
     /// The journal begins again after the copy, because what it has does not lead to the new data. If this server is promoted
-    /// meanwhile, it refuses writes until the journal has begun.
+    /// meanwhile, it refuses writes until the journal has begun. Without any data, because the copy could not be loaded, the journal stays
+    /// off: its files are the only data, and a restart loads them.
     /// </summary>
-    private void WithoutJournal(Func<string?> load)
+    private void WithoutJournal(bool isDeleted, bool isLarge, Func<string?> load)
     {
+        bool hasData = true;
         try
         {
             string? failure = null;
-            held(() =>
-            {
-                server.Rewrites.Suspend();
-                server.Backups.DataReplaced();
-                failure = load();
-            });
+            // The end of the journal takes a while, so clients get the error from its beginning on.
+            held(() => failure = isLarge ? server.LoadAgain(ReplaceData) : ReplaceData());
             if (failure is not null) throw new UnloadableCopyException($"Failed trying to load the MASTER synchronization DB: {failure}");
         }
         finally
         {
-            server.Rewrites.Restore();
+            if (hasData) server.Rewrites.Restore();
+        }
+
+        string? ReplaceData()
+        {
+            server.Rewrites.Suspend();
+            server.Backups.DataReplaced();
+            hasData = !isDeleted;
+            string? problem = load();
+            hasData |= problem is null;
+            return problem;
         }
     }
 }

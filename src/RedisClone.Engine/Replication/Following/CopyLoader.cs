@@ -25,8 +25,7 @@ internal sealed class CopyLoader(ServerCore server)
     }
 
     /// <summary>
-    /// Deletes all data and loads the snapshot. As with redis-server, clients wait for a small one, and get the error LOADING during a
-    /// large one. Returns null, or the reason of a failure. The caller holds every shard.
+    /// Deletes all data and loads the snapshot. Returns null, or the reason of a failure. The caller holds every shard.
     /// </summary>
     public string? Load(IDiskFile file)
     {
@@ -34,8 +33,7 @@ internal sealed class CopyLoader(ServerCore server)
         var loader = new SnapshotLoader(server, keepExpired: true);
         long length = file.Length;
         Lane lane = server.Lanes.Current;
-        bool isLarge = length > server.Config.LoadingProcessEventsIntervalBytes;
-        string? failure = isLarge ? server.LoadAgain(Replace) : Replace();
+        string? failure = Replace();
         Database = Math.Max(0, loader.StreamDatabase);
         if (failure is not null)
         {

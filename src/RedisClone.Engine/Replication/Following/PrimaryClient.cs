@@ -101,6 +101,8 @@ internal sealed class PrimaryClient : IClientConnection
     {
     }
 
+    bool IMessageTarget.IsTooMuch(long bytes) => false;
+
     void IMessageTarget.Lose()
     {
     }

@@ -141,6 +141,8 @@ internal sealed class ReplicationRole(ServerCore server)
         server.History.Branch(server.Replicas.Stream.Offset);
         server.Replicas.Disconnect();
         server.Replicas.Lead();
+        // The present data is that of the server from here on, also if it is empty because no copy could be loaded.
+        server.Rewrites.RestoreSoon();
         server.RoleFile.Keep();
         Changed();
         server.Eviction.Look();
