@@ -20,6 +20,25 @@ public sealed class HeapBudgetTests
         Assert.False(budget.IsShort);
     }
 
+    /// <summary>A load needs the largest string twice. What the reserve has not for it stays free, so that a restart can load what fits.</summary>
+    [Fact]
+    public void ALargeArrayLeavesRoomForItsLoad()
+    {
+        const int heap = 160 << 20, room = 136 << 20, large = 30 << 20, small = 10 << 20;
+        var budget = new HeapBudget(heap, room);
+        long all = budget.Limit;
+        for (int i = 0; i < 3; i++) budget.TakeArray(large);
+        Assert.Throws<InsufficientMemoryException>(() => budget.TakeArray(large));
+        Assert.InRange(3 * large + budget.Left + large, 0, heap - (heap - room) / 4);
+        budget.LoadsChanged(1);
+        budget.TakeArray(large);
+        budget.LoadsChanged(-1);
+        for (int i = 0; i < 4; i++) budget.GiveArray(large);
+        Assert.Equal(all, budget.Limit);
+        budget.TakeArray(small);
+        Assert.Equal(all, budget.Limit);
+    }
+
     [Fact]
     public void ALargeHeapIsNotFull()
     {

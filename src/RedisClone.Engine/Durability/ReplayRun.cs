@@ -6,7 +6,6 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Failures;
 using RedisClone.Protocol;
-using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
 
@@ -76,17 +75,30 @@ internal sealed class ReplayRun
     {
         for (int attempt = 0; ; attempt++)
         {
-            ShardStore? store = prepared.Row!.HasSingleKey ? _server.Shards.Of(prepared.Hash).Store : null;
-            long before = store?.Changes ?? 0;
+            long before = ChangesOf(prepared);
             try
             {
                 return Run(request, prepared, now, lane);
             }
-            catch (OutOfMemoryException) when (store is { IsTorn: false } && store.Changes == before && MemoryReserve.TryWait(attempt))
+            catch (OutOfMemoryException) when (before >= 0 && ChangesOf(prepared) == before && MemoryReserve.TryWait(attempt))
             {
-                LoadRoom.Make(store, attempt);
+                if (prepared.Row!.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
+                else for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Make(_server.Shards[i].Store, i == 0 ? attempt : 0);
             }
         }
+    }
+
+    /// <summary>A number that changes with every change that a command makes; -1 while a shard is in the middle of one.</summary>
+    private long ChangesOf(in Prepared prepared)
+    {
+        if (prepared.Row!.HasSingleKey) return _server.Shards.Of(prepared.Hash).Store is { IsTorn: false } store ? store.Changes : -1;
+        long changes = _server.Scripts.Libraries.Version;
+        for (int i = 0; i < _server.Shards.Count; i++)
+        {
+            if (_server.Shards[i].Store.IsTorn) return -1;
+            changes += _server.Shards[i].Store.Changes;
+        }
+        return changes;
     }
 
     /// <summary>

@@ -167,17 +167,7 @@ internal sealed class Snapshots
     {
         _saving?.Cancel();
         Slot.Cancel();
-        foreach (string path in new[] { "", ForSave, ForReplicas, FromPrimary, ForSlots }.Select(TemporaryPath))
-        {
-            try
-            {
-                Disk.Delete(path);
-            }
-            catch (Exception failure) when (DiskFailure.Is(failure))
-            {
-                _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
-            }
-        }
+        foreach (string path in new[] { "", ForSave, ForReplicas, FromPrimary, ForSlots }.Select(TemporaryPath)) DeleteTemporary(path);
     }
 
     /// <summary>
@@ -328,7 +318,20 @@ internal sealed class Snapshots
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {
+            DeleteTemporary(temporary);
             return failure.Message;
+        }
+    }
+
+    private void DeleteTemporary(string path)
+    {
+        try
+        {
+            Disk.Delete(path);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
         }
     }
 

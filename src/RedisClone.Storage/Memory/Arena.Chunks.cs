@@ -185,13 +185,14 @@ public sealed partial class Arena
     {
         bool isOfBlock = _blocks.IsBlock(chunk.Bytes);
         if (isOfBlock) _blocks.Return(chunk.Bytes, chunk.Base);
-        GiveBack(isOfBlock ? ChunkBytes : chunk.Bytes.Length);
+        if (isOfBlock) GiveBack(ChunkBytes);
+        else GiveArrayBack(chunk.Bytes.Length);
     }
 
     /// <summary>Allocates an array for buffers and charges it to the budget.</summary>
     private byte[] TakeArray(int length)
     {
-        _budget.Take(length);
+        _budget.TakeArray(length);
         try
         {
             FaultPoint.Allocation();
@@ -202,7 +203,7 @@ public sealed partial class Arena
         }
         catch
         {
-            _budget.Give(length);
+            _budget.GiveArray(length);
             throw;
         }
     }
@@ -213,10 +214,18 @@ public sealed partial class Arena
         _budget.Give(bytes);
     }
 
+    private void GiveArrayBack(int bytes)
+    {
+        _taken -= bytes;
+        _budget.GiveArray(bytes);
+    }
+
     /// <summary>Returns the memory of an abandoned arena: to the budget, and to the blocks.</summary>
     ~Arena()
     {
         _budget.Give(_taken);
+        foreach (byte[]? bytes in _dedicated)
+            if (bytes is not null) _budget.ArrayIsGone(bytes.Length);
         foreach (ref Chunk chunk in _chunks.AsSpan())
         {
             if (chunk.Bytes is not null && _blocks.IsBlock(chunk.Bytes)) _blocks.Return(chunk.Bytes, chunk.Base);
@@ -263,7 +272,7 @@ public sealed partial class Arena
     {
         byte[] bytes = Dedicated(handle);
         MemoryHints.Release(bytes, 0, bytes.Length);
-        GiveBack(bytes.Length);
+        GiveArrayBack(bytes.Length);
         int index = (int)(handle - FirstDedicated);
         _dedicated[index] = null;
         _freeDedicated.Push(index);                    // GrowDedicatedTable reserved room

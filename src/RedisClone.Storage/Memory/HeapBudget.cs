@@ -25,6 +25,10 @@ public sealed class HeapBudget
     private readonly long _room;             // of arenas and clients together
     private readonly long _mostOfClients;
     private readonly long _leastOfClients;
+    /// <summary>The sizes of the arrays that do not fit into the reserve, and how many there are of each.</summary>
+    private readonly SortedDictionary<int, int> _large = [];
+    private readonly long _largeFrom;
+    private long _extra;
     private long _taken;
     private long _clients;
     private int _loads;
@@ -32,7 +36,8 @@ public sealed class HeapBudget
     /// <summary>A budget of arenas only. The memory of clients is not limited.</summary>
     /// <param name="limit">The bytes that arenas may take.</param>
     public HeapBudget(long limit) =>
-        (_heap, _room, _mostOfClients) = (Math.Max(limit, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes), limit, long.MaxValue);
+        (_heap, _room, _mostOfClients, _largeFrom) =
+            (Math.Max(limit, GC.GetGCMemoryInfo().TotalAvailableMemoryBytes), limit, long.MaxValue, long.MaxValue);
 
     /// <summary>A budget for a heap with a hard limit.</summary>
     /// <param name="heap">The limit of the heap.</param>
@@ -42,6 +47,7 @@ public sealed class HeapBudget
         (_heap, _room) = (heap, room);
         _mostOfClients = heap >> ClientShift;
         _leastOfClients = Math.Min(heap >> LeastClientShift, MostOfLeast);
+        _largeFrom = (heap - room) / 4 * 3;
     }
 
     /// <summary>
@@ -53,7 +59,7 @@ public sealed class HeapBudget
         : new HeapBudget(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
 
     /// <summary>Bytes that arenas may take while clients take little.</summary>
-    public long Limit => Volatile.Read(ref _loads) == 0 ? _room - _leastOfClients : _room;
+    public long Limit => Volatile.Read(ref _loads) == 0 ? _room - _leastOfClients - Volatile.Read(ref _extra) : _room;
 
     /// <summary>
     /// Adds 1 when data begins to be loaded, and -1 when that ends. Meanwhile arenas may take the part of the clients too, because
@@ -109,6 +115,53 @@ public sealed class HeapBudget
         if (Interlocked.Add(ref _taken, bytes) <= Limit - Lent) return;
         Give(bytes);
         ThrowSpent();
+    }
+
+    /// <summary>
+    /// Takes the bytes of an array. A load needs the largest string twice, so what the reserve does not have for it is left free:
+    /// otherwise a restart could not load the data.
+    /// </summary>
+    internal void TakeArray(int bytes)
+    {
+        if (bytes <= _largeFrom)
+        {
+            Take(bytes);
+            return;
+        }
+        lock (_large)
+        {
+            Count(bytes, 1);
+            try
+            {
+                Take(bytes);
+            }
+            catch
+            {
+                Count(bytes, -1);
+                throw;
+            }
+        }
+    }
+
+    internal void GiveArray(int bytes)
+    {
+        Give(bytes);
+        ArrayIsGone(bytes);
+    }
+
+    /// <summary>Notes that an array is gone whose bytes are given back by another call.</summary>
+    internal void ArrayIsGone(int bytes)
+    {
+        if (bytes <= _largeFrom) return;
+        lock (_large) Count(bytes, -1);
+    }
+
+    private void Count(int bytes, int change)
+    {
+        int count = _large.GetValueOrDefault(bytes) + change;
+        if (count > 0) _large[bytes] = count;
+        else _large.Remove(bytes);
+        Volatile.Write(ref _extra, _large.Count == 0 ? 0 : _large.Keys.Last() - _largeFrom);
     }
 
     /// <summary>Takes bytes that are allocated already.</summary>

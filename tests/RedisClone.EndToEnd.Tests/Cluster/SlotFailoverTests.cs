@@ -62,10 +62,7 @@ public sealed class SlotFailoverTests
     {
         using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out ServerProcess replica);
         (string key, int slot) = ClusterLoad.Keys(Slots, "key:").First();
-        Assert.Equal("OK", ClusterOfNodes.Call(source, "SET", key, "v").Text);
-        Assert.Equal("OK", ClusterOfNodes.Call(target, "CLUSTER", "SETSLOT", $"{slot}", "IMPORTING", ClusterOfNodes.NameOf(source)).Text);
-        Assert.Equal("OK", ClusterOfNodes.Call(source, "CLUSTER", "SETSLOT", $"{slot}", "MIGRATING", ClusterOfNodes.NameOf(target)).Text);
-        Assert.Equal("OK", ClusterOfNodes.Call(source, "MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "5000").Text);
+        MoveOne(source, target, key, slot);
         using (RespClient there = target.Connect()) there.Expect(":1", "WAIT", "1", "30000");
         target.Kill();
         AwaitTakeover(replica);
@@ -74,6 +71,34 @@ public sealed class SlotFailoverTests
         client.Expect("$\"v\"", "GET", key);
         Assert.Contains($"[{slot}-<-{ClusterOfNodes.NameOf(source)}]", client.Call("CLUSTER", "NODES").Text!, StringComparison.Ordinal);
         source.AssertWell();
+    }
+
+    /// <summary>
+    /// An operator ends a move key by key halfway, without moving the keys back. An import of the slot would remove them, so it is refused.
+    /// </summary>
+    [Fact]
+    public void AnImportDoesNotRemoveKeysThatWereMovedOneByOne()
+    {
+        using ClusterOfNodes cluster = Create(out ServerProcess source, out ServerProcess target, out _);
+        (string key, int slot) = ClusterLoad.Keys(Slots, "key:").First();
+        MoveOne(source, target, key, slot);
+        foreach (ServerProcess node in new[] { source, target })
+            Assert.Equal("OK", ClusterOfNodes.Call(node, "CLUSTER", "SETSLOT", $"{slot}", "STABLE").Text);
+        string id = ClusterOfNodes.Call(target, "CLUSTER", "MIGRATION", "IMPORT", $"{slot}", $"{slot}").Text!;
+        FollowingTests.Until(
+            () => ClusterOfNodes.MigrationField(target, id, "last_error").Contains("may be the only ones", StringComparison.Ordinal), "no refusal", target);
+        Assert.Equal("OK", ClusterOfNodes.Call(target, "CLUSTER", "SETSLOT", $"{slot}", "IMPORTING", ClusterOfNodes.NameOf(source)).Text);
+        using RespClient client = target.Connect();
+        client.Expect("+OK", "ASKING");
+        client.Expect("$\"v\"", "GET", key);
+    }
+
+    private static void MoveOne(ServerProcess source, ServerProcess target, string key, int slot)
+    {
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "SET", key, "v").Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(target, "CLUSTER", "SETSLOT", $"{slot}", "IMPORTING", ClusterOfNodes.NameOf(source)).Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "CLUSTER", "SETSLOT", $"{slot}", "MIGRATING", ClusterOfNodes.NameOf(target)).Text);
+        Assert.Equal("OK", ClusterOfNodes.Call(source, "MIGRATE", "127.0.0.1", $"{target.Port}", key, "0", "5000").Text);
     }
 
     /// <summary>The keys of an import that fails with the destination go: the source has all of them.</summary>

@@ -76,7 +76,8 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         }
     }
 
-    private List<int> Occupied(SlotSet slots)
+    /// <summary>The slots of a set that have keys here. The caller holds no shard, and not the lock of the cluster.</summary>
+    public List<int> Occupied(SlotSet slots)
     {
         List<int> occupied = [];
         new HeldAction(server.Shards, () =>

@@ -143,6 +143,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
             task.State = SlotTaskState.Connecting;
             address = cluster.State.Find(task.Source) is { } source ? cluster.AddressOf(source) : null;
         }
+        RefuseKeptKeys();
         cluster.Drop.Run(task.Slots);
         lock (cluster.Gate) _isFilling = !_isOver;
         using SlotLink link = await SlotLink.OpenAsync(server, address, _end.Token).ConfigureAwait(false);
@@ -161,6 +162,22 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
             server.Sessions.Remove(run.Client.Session);
         }
         await AwaitCloseAsync(link).ConfigureAwait(false);
+    }
+
+    /// <summary>
+    /// Refuses slots with keys that an interrupted migration of redis-cli has left here, because they may be nowhere else. Those that an
+    /// import has left are removed.
+    /// </summary>
+    private void RefuseKeptKeys()
+    {
+        foreach (int slot in cluster.Drop.Occupied(task.Slots))
+        {
+            lock (cluster.Gate)
+                if (cluster.State.Removable.Contains(slot)) continue;
+            MayRetry = false;
+            throw new IOException(
+                $"This node has keys of slot {slot}, which may be the only ones: set the slot to importing here, and use redis-cli --cluster fix");
+        }
     }
 
     /// <summary>Takes the length of the snapshot, whose commands and those of the stream follow.</summary>
