@@ -79,15 +79,16 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
         Assert.Equal(room - most, budget.Left);
         var arena = new Arena();
         arena.Restrict(budget);
-        uint handle = arena.Allocate((int)(room - most) - Chunk);
+        // Arrays that fit into the reserve.
+        uint[] handles = [.. Enumerable.Range(0, 6).Select(_ => arena.Allocate(((int)(room - most) - Chunk) / 6))];
         Assert.Throws<InsufficientMemoryException>(() => arena.Allocate(2 * Chunk));
         // As arenas take more, clients must take less.
-        Assert.InRange(budget.ClientLimit, most, most + Chunk);
+        Assert.InRange(budget.ClientLimit, most, most + 2 * Chunk);
         budget.ClientsChanged(-most);
-        uint further = arena.Allocate((int)(most - least) - Chunk);
+        uint[] further = [.. Enumerable.Range(0, 2).Select(_ => arena.Allocate(((int)(most - least) - Chunk) / 2))];
         Assert.InRange(budget.ClientLimit, least, least + 3 * Chunk);
-        arena.Free(handle);
-        arena.Free(further);
+        foreach (uint handle in handles) arena.Free(handle);
+        foreach (uint handle in further) arena.Free(handle);
         Assert.Equal(most, budget.ClientLimit);
         Assert.False(new HeapBudget(room).LimitsClients);
     }

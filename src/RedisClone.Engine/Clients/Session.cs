@@ -298,6 +298,8 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Restores the state of a new connection, as RESET does. The library name stays.</summary>
     public void Reset()
     {
+        // Invalidations have another form in the protocol of a new connection.
+        if (Reply.Version >= 3) HasLeft = true;
         server.Hub.UnsubscribeAll(this);
         server.Monitors.Remove(this);
         server.Invalidations.Disable(this);

@@ -270,6 +270,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     private void Fail(string reason)
     {
         _job = null;
+        // Writes no longer wait for the disk of the backup, which may hang.
+        _lost ??= reason;
         server.Effects.Detach(this);
         (State, Error) = (BackupState.Failed, reason);
         _engine?.Stop();

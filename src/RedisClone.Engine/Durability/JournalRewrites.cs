@@ -79,7 +79,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// <summary>
     /// Whether the journal is off because the data was deleted for a copy that could not be loaded. A rewrite would replace the only data.
     /// </summary>
-    private bool LacksData => IsSuspended && server.Journal is null;
+    public bool LacksData => IsSuspended && server.Journal is null && !_isRestoreDue;
 
     /// <summary>
     /// Turns the journal off until <see cref="Restore"/>, because all data will be replaced. The caller holds every shard.
@@ -106,6 +106,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         _retry.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
         server.Log.LogError("{Problem} The server accepts no writes until it succeeds.", problem);
     }
+
+    /// <summary>Leaves the journal off, because there is no data. Its files are what a restart loads.</summary>
+    public void StaySuspended() => _isRestoreDue = false;
 
     /// <summary>Has background work turn a suspended journal on again.</summary>
     public void RestoreSoon() => _isRestoreDue |= _isSuspended;

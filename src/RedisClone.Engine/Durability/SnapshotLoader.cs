@@ -73,6 +73,21 @@ internal sealed class SnapshotLoader : IRdbVisitor
     /// <summary>Reads a whole RDB and its end offset. Returns null, or the reason of a failure.</summary>
     public string? Load(IDiskFile file, out long end)
     {
+        // A load beside the old data leaves the clients their memory.
+        int loads = _stores is null ? 1 : 0;
+        _server.Shards.Budget.LoadsChanged(loads);
+        try
+        {
+            return Read(file, out end);
+        }
+        finally
+        {
+            _server.Shards.Budget.LoadsChanged(-loads);
+        }
+    }
+
+    private string? Read(IDiskFile file, out long end)
+    {
         using HeapRelief.Patience patience = HeapRelief.BePatient();
         _reader = new RdbReader(file);
         using LoadWorkers<SnapshotBatch> workers = _workers = new LoadWorkers<SnapshotBatch>("load", () => NewBuilder().Run);

@@ -23,19 +23,26 @@ internal interface IMessageTarget
 /// They leave when the unit has its LSN. A receiver then waits until this LSN is safe, so it cannot learn of an effect that a
 /// crash may still undo.
 /// </summary>
-internal sealed class HeldMessages
+/// <param name="most">The bytes that are never exceeded.</param>
+internal sealed class HeldMessages(long most)
 {
     /// <summary>The message may show any effect until now.</summary>
     public const long Unknown = -1;
 
-    private const int BytesPerMessage = 32;
+    private const int BytesPerMessage = 16;
 
-    /// <summary>The bytes at which the receivers' limits are looked at, and the bytes that are never exceeded.</summary>
-    private static readonly long s_noticed = HeapLimit.Part(32, 32 << 20), s_most = HeapLimit.Part(8, 256 << 20);
+    /// <summary>The bytes at which the receivers' limits are looked at, and the usual bytes that are never exceeded.</summary>
+    private static readonly long s_noticed = HeapLimit.Part(32, 32 << 20), s_most = HeapLimit.Part(8, 1L << 30);
 
     private readonly List<(IMessageTarget To, byte[] Message)> _held = [];
-    private byte[]? _last;
+    private HashSet<IMessageTarget>? _lost;     // the receivers that were given up in this unit
+    private byte[]? _last, _lastButOne;         // a message has one form for each version of the protocol
     private long _bytes, _limit = s_noticed;
+
+    public HeldMessages()
+        : this(s_most)
+    {
+    }
 
     public bool IsHolding { get; private set; }
 
@@ -45,54 +52,57 @@ internal sealed class HeldMessages
     public bool TryAdd(IMessageTarget to, byte[] message)
     {
         if (!IsHolding) return false;
+        if (_lost is not null && _lost.Contains(to)) return true;
         _held.Add((to, message));
-        // The receivers of a message share its bytes.
-        _bytes += BytesPerMessage + (message == _last ? 0 : message.Length);
-        _last = message;
+        Count(message);
         if (_bytes > _limit) Shed();
         return true;
     }
 
+    /// <summary>Counts the bytes of a message. Its receivers share them.</summary>
+    private void Count(byte[] message)
+    {
+        _bytes += BytesPerMessage;
+        if (message == _last || message == _lastButOne) return;
+        _bytes += message.Length;
+        (_last, _lastButOne) = (message, _last);
+    }
+
     /// <summary>
-    /// Gives up the receivers for which too much waits: a script may publish gigabytes before it ends. If that is not enough, the receivers
-    /// with the most bytes follow.
+    /// Gives up the receivers for which too much waits: a script may publish gigabytes before it ends. If that is not enough, half of the
+    /// receivers follow, those with the most bytes.
     /// </summary>
     private void Shed()
     {
         var bytes = new Dictionary<IMessageTarget, long>();
         foreach ((IMessageTarget to, byte[] message) in _held) bytes[to] = bytes.GetValueOrDefault(to) + message.Length;
-        HashSet<IMessageTarget> lost = [.. bytes.Where(static pair => pair.Key.IsTooMuch(pair.Value)).Select(static pair => pair.Key)];
-        Remove(lost);
-        if (_bytes > s_most)
+        Remove([.. bytes.Where(static pair => pair.Key.IsTooMuch(pair.Value)).Select(static pair => pair.Key)]);
+        IMessageTarget[] rest = [.. bytes.Keys.Where(to => _lost?.Contains(to) != true).OrderByDescending(to => bytes[to])];
+        for (int from = 0, half; _bytes > most && from < rest.Length; from += half)
         {
-            foreach (IMessageTarget to in bytes.Keys.Where(to => !lost.Contains(to)).OrderByDescending(to => bytes[to]))
-            {
-                Remove([to]);
-                if (_bytes <= s_most / 2) break;
-            }
+            half = (rest.Length - from + 1) / 2;
+            Remove(rest[from..(from + half)]);
         }
-        _limit = Math.Clamp(2 * _bytes, s_noticed, s_most);
+        _limit = Math.Clamp(2 * _bytes, Math.Min(s_noticed, most), most);
     }
 
-    private void Remove(HashSet<IMessageTarget> lost)
+    private void Remove(IMessageTarget[] lost)
     {
-        if (lost.Count == 0) return;
+        if (lost.Length == 0) return;
+        _lost ??= [];
+        _lost.UnionWith(lost);
         foreach (IMessageTarget to in lost) to.Lose();
-        _held.RemoveAll(held => lost.Contains(held.To));
-        (_bytes, _last) = (0, null);
-        foreach ((_, byte[] message) in _held)
-        {
-            _bytes += BytesPerMessage + (message == _last ? 0 : message.Length);
-            _last = message;
-        }
+        _held.RemoveAll(held => _lost.Contains(held.To));
+        (_bytes, _last, _lastButOne) = (0, null, null);
+        foreach ((_, byte[] message) in _held) Count(message);
     }
 
     /// <param name="lsn">The LSN of what the unit has changed and seen.</param>
     public void Release(long lsn)
     {
         IsHolding = false;
-        if (_held.Count == 0) return;
-        (_bytes, _last, _limit) = (0, null, s_noticed);
+        if (_bytes == 0 && _lost is null) return;
+        (_bytes, _last, _lastButOne, _limit, _lost) = (0, null, null, s_noticed, null);
         foreach ((IMessageTarget to, byte[] message) in _held)
         {
             try

@@ -20,7 +20,7 @@ internal static class LeftMessages
         else if (word.SequenceEqual("pmessage"u8)) kind = SubscriptionKind.Pattern;
         else if (word.SequenceEqual("smessage"u8)) kind = SubscriptionKind.Shard;
         else return message[0] != '>' || session.Reply.Version >= 3;
-        return session.CountOf(kind) > 0 && session.SubscriptionsOf(kind).Contains(NextBulk(ref rest).ToArray());
+        return session.CountOf(kind) > 0 && session.SubscriptionsOf(kind).GetAlternateLookup<ReadOnlySpan<byte>>().Contains(NextBulk(ref rest));
     }
 
     /// <summary>Writes a message in the client's protocol. It was encoded for the one at the time of its publication.</summary>

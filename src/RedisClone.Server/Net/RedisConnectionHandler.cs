@@ -30,11 +30,14 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         "things in order for the server to start accepting connections from the outside.\r\n";
 
     private readonly SecurityCheck _security = new(server.Log);
-    private int _connections;
+    /// <summary>How often a connection above maxclients looks for room, and the milliseconds in between.</summary>
+    private const int Looks = 20, LookMilliseconds = 10;
+
+    private int _served;
 
     public override async Task OnConnectedAsync(ConnectionContext transport)
     {
-        bool fits = Interlocked.Increment(ref _connections) <= server.Config.MaxClients;
+        bool fits = TryEnter() || await HasRoomSoonAsync();
         // The event loop has counted its connections before it accepted them, TLS before their handshake.
         bool isCounted = transport.Features.Get<IEventLoopFeature>() is not null || transport.Features.Get<CountedConnection>() is not null;
         bool isOpen = isCounted || server.ClientMemory.TryOpen(isLoop: false);
@@ -56,9 +59,30 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         }
         finally
         {
-            Interlocked.Decrement(ref _connections);
+            if (fits) Interlocked.Decrement(ref _served);
             if (isOpen && !isCounted) server.ClientMemory.Closed();
         }
+    }
+
+    private bool TryEnter()
+    {
+        if (Interlocked.Increment(ref _served) <= server.Config.MaxClients) return true;
+        Interlocked.Decrement(ref _served);
+        return false;
+    }
+
+    /// <summary>
+    /// Thousands of clients may connect again at once. Another event loop or thread may see the end of their old connections later than this
+    /// one sees the new connections.
+    /// </summary>
+    private async Task<bool> HasRoomSoonAsync()
+    {
+        for (int looks = 0; looks < Looks; looks++)
+        {
+            await Task.Delay(LookMilliseconds);
+            if (TryEnter()) return true;
+        }
+        return false;
     }
 
     private async Task ServeAsync(ConnectionContext transport)

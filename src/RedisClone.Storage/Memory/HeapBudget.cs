@@ -25,8 +25,8 @@ public sealed class HeapBudget
     private readonly long _room;             // of arenas and clients together
     private readonly long _mostOfClients;
     private readonly long _leastOfClients;
-    /// <summary>The sizes of the arrays that do not fit into the reserve, and how many there are of each.</summary>
-    private readonly SortedDictionary<int, int> _large = [];
+    /// <summary>The sizes of the arrays that do not fit into the reserve.</summary>
+    private readonly List<int> _large = [];
     private readonly long _largeFrom;
     private long _extra;
     private long _taken;
@@ -130,16 +130,12 @@ public sealed class HeapBudget
         }
         lock (_large)
         {
-            Count(bytes, 1);
-            try
-            {
-                Take(bytes);
-            }
-            catch
-            {
-                Count(bytes, -1);
-                throw;
-            }
+            _large.EnsureCapacity(_large.Count + 1);
+            long more = Math.Max(0, bytes - _largeFrom - _extra);
+            if (Volatile.Read(ref _loads) == 0 && Left - more < bytes) ThrowSpent();
+            Take(bytes);
+            _large.Add(bytes);
+            Volatile.Write(ref _extra, _extra + more);
         }
     }
 
@@ -153,15 +149,14 @@ public sealed class HeapBudget
     internal void ArrayIsGone(int bytes)
     {
         if (bytes <= _largeFrom) return;
-        lock (_large) Count(bytes, -1);
-    }
-
-    private void Count(int bytes, int change)
-    {
-        int count = _large.GetValueOrDefault(bytes) + change;
-        if (count > 0) _large[bytes] = count;
-        else _large.Remove(bytes);
-        Volatile.Write(ref _extra, _large.Count == 0 ? 0 : _large.Keys.Last() - _largeFrom);
+        lock (_large)
+        {
+            // A finalizer may run this, so it takes no memory.
+            _large.Remove(bytes);
+            long largest = _largeFrom;
+            foreach (int other in _large) largest = Math.Max(largest, other);
+            Volatile.Write(ref _extra, largest - _largeFrom);
+        }
     }
 
     /// <summary>Takes bytes that are allocated already.</summary>

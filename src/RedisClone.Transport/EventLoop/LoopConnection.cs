@@ -187,8 +187,14 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     private void CloseAtOnce()
     {
-        AbortOnLoop();
-        Close();
+        try
+        {
+            AbortOnLoop();
+        }
+        finally
+        {
+            Close();
+        }
     }
 
     /// <summary>On the event loop: starts to receive events.</summary>
@@ -305,11 +311,7 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         }
     }
 
-    public void OnLoopStopping()
-    {
-        AbortOnLoop();
-        Close();
-    }
+    public void OnLoopStopping() => CloseAtOnce();
 
     public void Receive()
     {
@@ -369,10 +371,10 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
         _isClosed = true;
         try
         {
-            TellClosed();
             // The kernel may soon reuse the descriptor's number, so later calls on this connection must not touch it.
             _writer.Break();
             _reader.End();
+            TellClosed();
         }
         finally
         {

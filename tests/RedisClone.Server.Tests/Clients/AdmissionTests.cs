@@ -69,6 +69,21 @@ public sealed class AdmissionTests
         Assert.Contains("rejected_connections:1\r\n", first.Run("INFO stats"));
     }
 
+    /// <summary>A client that has closed its connection may connect again, although the server has not seen the end of the old one yet.</summary>
+    [Fact]
+    public async Task AConnectionWaitsForTheRoomOfOneThatEnds()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, config => config.MaxClients = 20);
+        for (int round = 0; round < 20; round++)
+        {
+            TestClient[] clients = [.. Enumerable.Range(0, 20).Select(_ => server.Connect())];
+            foreach (TestClient client in clients) Assert.Equal("PONG", client.Run("PING"));
+            foreach (TestClient client in clients) client.Dispose();
+        }
+        using TestClient last = server.Connect();
+        Assert.Contains("rejected_connections:0\r\n", last.Run("INFO stats"));
+    }
+
     [Fact]
     public async Task ErrorsQuoteTheBytesOfTheRequestUnchanged()
     {

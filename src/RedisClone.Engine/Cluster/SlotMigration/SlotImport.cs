@@ -170,10 +170,13 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// </summary>
     private void RefuseKeptKeys()
     {
+        // Keys that are being removed may be gone at the end of the look, and their slots not removable any more.
+        var removable = new SlotSet();
+        lock (cluster.Gate) removable.UnionWith(cluster.State.Removable);
         foreach (int slot in cluster.Drop.Occupied(task.Slots))
         {
             lock (cluster.Gate)
-                if (cluster.State.Removable.Contains(slot)) continue;
+                if (removable.Contains(slot) || cluster.State.Removable.Contains(slot)) continue;
             MayRetry = false;
             throw new IOException(
                 $"This node has keys of slot {slot}, which may be the only ones: set the slot to importing here, and use redis-cli --cluster fix");

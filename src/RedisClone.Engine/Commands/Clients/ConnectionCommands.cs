@@ -132,9 +132,9 @@ internal static class ConnectionCommands
             return;
         }
         if (name > 0) c.Session.Name = c.Text(name);
-        if (version < c.Reply.Version && !c.Session.InTransaction)
+        if (version < c.Reply.Version)
         {
-            c.Session.Connection?.WriteMessages();
+            if (!c.Session.InTransaction) c.Session.Connection?.WriteMessages();
             c.Session.HasLeft = true;
         }
         c.Reply.Version = version;

@@ -41,7 +41,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
     /// </summary>
     private void WithoutJournal(bool isDeleted, bool isLarge, Func<string?> load)
     {
-        bool hasData = true;
+        bool had = !server.Rewrites.LacksData, hasData = had;
         try
         {
             string? failure = null;
@@ -52,13 +52,14 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         finally
         {
             if (hasData) server.Rewrites.Restore();
+            else server.Rewrites.StaySuspended();
         }
 
         string? ReplaceData()
         {
             server.Rewrites.Suspend();
             server.Backups.DataReplaced();
-            hasData = !isDeleted;
+            hasData = had && !isDeleted;
             string? problem = load();
             hasData |= problem is null;
             return problem;
