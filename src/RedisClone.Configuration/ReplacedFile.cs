@@ -5,7 +5,8 @@ namespace RedisClone.Configuration;
 /// <summary>Replaces files that may contain secrets: the configuration and the ACL file.</summary>
 internal static class ReplacedFile
 {
-    private static int s_writes;
+    /// <summary>Two threads that write the same file use the same temporary file, so one waits for the other.</summary>
+    private static readonly Lock s_writing = new();
 
     /// <summary>
     /// Writes and flushes a temporary file, renames it, and flushes the directory: after a power loss, either the old or the
@@ -16,8 +17,8 @@ internal static class ReplacedFile
     /// <returns>Null, or the reason for the failure.</returns>
     public static string? Write(string path, Func<byte[]> content)
     {
-        // Two threads may replace the file at the same time.
-        string temporary = $"{path}.{Environment.ProcessId}-{Interlocked.Increment(ref s_writes)}.tmp";
+        string temporary = $"{path}.{Environment.ProcessId}.tmp";
+        using Lock.Scope scope = s_writing.EnterScope();
         try
         {
             byte[] bytes = content();

@@ -72,7 +72,8 @@ public sealed class ReplicaDiskTests
         {
             try
             {
-                return Directory.GetFiles(journal, "*.*.*.*").Any(static path => File.ReadAllText(path).Contains("the old data", StringComparison.Ordinal));
+                return Directory.GetFiles(journal).Any(static path =>
+                    !path.EndsWith(".lock", StringComparison.Ordinal) && File.ReadAllText(path).Contains("the old data", StringComparison.Ordinal));
             }
             catch (FileNotFoundException)
             {

@@ -90,11 +90,13 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     }
 
     /// <summary>
-    /// Whether the keys of a slot may go: the slot may have come back meanwhile. An import holds every shard to add keys, and the
+    /// Whether the keys of a slot may go: they may be the only ones, or the slot may have come back meanwhile. An import holds every shard to add keys, and the
     /// caller holds the shard of the slot, so the answer holds until the caller releases it.
     /// </summary>
     private bool MayDrop(int slot)
     {
-        lock (cluster.Gate) return cluster.State is { Myself.IsPrimary: true } state && state.IsForeign(slot) && !cluster.Migrations.IsFilling(slot);
+        lock (cluster.Gate)
+            return cluster.State is { Myself.IsPrimary: true } state && state.IsForeign(slot) && state.Removable.Contains(slot)
+                && !cluster.Migrations.IsFilling(slot);
     }
 }

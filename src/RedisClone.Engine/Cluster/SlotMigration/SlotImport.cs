@@ -53,11 +53,12 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     public void Stop(SlotTaskState state, string error)
     {
         if (_isOver) return;
+        bool hasKeys = _isFilling;
         (_isOver, _isFilling) = (true, false);
         (task.State, task.Error) = (state, error);
         _end.Cancel();
         _link?.Dispose();
-        cluster.Drop.Start(task.Slots);
+        if (hasKeys) cluster.Drop.Start(task.Slots);
         server.Log.LogWarning("Slot migration {Id}: importing {Slots} ended: {Reason}", task.Id, task.SlotsText, error);
     }
 
