@@ -218,6 +218,9 @@ internal sealed class ServerCore : IDataServices, IClientServices
     /// <summary>Converts ticks of the clock that measures commands to microseconds.</summary>
     public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
 
+    /// <summary>Whether clients write faster than the disk of the journal, or of a backup, so that commands that write must wait.</summary>
+    internal bool IsDiskBehind => Journal is { IsBehind: true } || Backups.IsBehind;
+
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail
         : Journal is { WriteRefusal.Length: > 0 } journal ? Errors.JournalFailed(journal.WriteRefusal)

@@ -159,7 +159,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         {
             if (IsInProgress) return "ERR Backup is in progress";
             if (IsOfJournal(Names)) return OfJournal;
-            if (RemoveUnused() is { } failure) return $"ERR {failure}";
+            if (RemoveFiles() is { } failure) return $"ERR {failure}";
             (State, Error, StartedAt, SealedAt) = (BackupState.Idle, "", 0, 0);
             _names = null;
             return null;
@@ -291,27 +291,14 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     private bool IsOfJournal(JournalNames names) => Path.GetFullPath(names.Directory) == Path.GetFullPath(JournalKeeper.NamesOf(server.Config).Directory);
 
     /// <summary>Removes the files unless a server uses them: another path may lead to its journal, or to the backup of another server.</summary>
-    private string? RemoveUnused()
+    private string? RemoveFiles()
     {
         JournalNames names = Names;
         try
         {
             if (!Disk.DirectoryExists(names.Directory)) return null;
             using IDisposable? held = Disk.TryLock(names.PathOf(names.Lock));
-            return held is null ? $"the directory {names.Directory} is in use: a server holds {names.Lock}" : RemoveFiles();
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            return failure.Message;
-        }
-    }
-
-    private string? RemoveFiles()
-    {
-        try
-        {
-            JournalNames names = Names;
-            if (!Disk.DirectoryExists(names.Directory)) return null;
+            if (held is null) return $"the directory {names.Directory} is in use: a server holds {names.Lock}";
             foreach (string name in Disk.List(names.Directory))
                 if (names.Has(name)) Disk.Delete(names.PathOf(name));
             return null;

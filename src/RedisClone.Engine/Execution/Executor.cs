@@ -61,7 +61,7 @@ internal sealed class Executor(ServerCore server)
                 return Outcome.Done;
             // The field is read once: a thread without a hold may turn the journal off while the command runs.
             JournalKeeper? journal = server.Journal;
-            if ((c.Flags & CommandFlags.Write) != 0 && (journal is { IsBehind: true } || server.Backups.IsBehind)) return Outcome.Deferred;
+            if ((c.Flags & CommandFlags.Write) != 0 && server.IsDiskBehind) return Outcome.Deferred;
             if ((c.Row.IsWrite || c.Row.Route is not null) && server.Blocked.MustWiden(ref c, out ShardSet needed))
             {
                 widened = needed;

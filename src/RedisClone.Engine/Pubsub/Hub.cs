@@ -55,15 +55,36 @@ internal sealed class Hub
         return owned;
     }
 
-    public void Open(Session session, SubscriptionKind kind, byte[] name) => this[kind].Add(name, session);
+    /// <summary>
+    /// Begins to deliver messages. Without memory for it, the subscription is withdrawn: the client gets an error, and would get no message.
+    /// </summary>
+    public void Open(Session session, SubscriptionKind kind, byte[] name)
+    {
+        try
+        {
+            this[kind].Add(name, session);
+        }
+        catch
+        {
+            Strike(session, kind, name);
+            throw;
+        }
+    }
 
     public bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
         byte[] owned = name.ToArray();
-        if (!session.SubscriptionsOf(kind).Remove(owned)) return false;
+        if (!Strike(session, kind, owned)) return false;
         this[kind].Remove(owned, session);
         session.HasLeft = true;
-        session.HeldBytes -= owned.Length + Limits.BytesPerName;
+        return true;
+    }
+
+    /// <summary>Removes a subscription from the client's session. It takes no memory.</summary>
+    private static bool Strike(Session session, SubscriptionKind kind, byte[] name)
+    {
+        if (!session.SubscriptionsOf(kind).Remove(name)) return false;
+        session.HeldBytes -= name.Length + Limits.BytesPerName;
         return true;
     }
 

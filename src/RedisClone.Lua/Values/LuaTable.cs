@@ -245,18 +245,18 @@ public sealed partial class LuaTable : LuaObject
     {
         int found = FindIndex(in key);
         if (found != -2 || key.Tag is not LuaObject) return found;
-        double mark = RemovedMark(in key);
+        long mark = RemovedMark(in key);
         for (int at = MainPosition(in key); at >= 0; at = _nodes[at].Next)
         {
             ref readonly LuaValue removed = ref _nodes[at].Key;
-            if (removed.Tag == s_removed && BitConverter.DoubleToInt64Bits(removed.Number) == BitConverter.DoubleToInt64Bits(mark)) return at + _array.Length;
+            if (removed.Tag == s_removed && BitConverter.DoubleToInt64Bits(removed.Number) == mark) return at + _array.Length;
         }
         return -2;
     }
 
     /// <summary>What remains of the key of a removed field: the hash and the length of a string, or the identity of another object.</summary>
-    private static double RemovedMark(in LuaValue key) => BitConverter.Int64BitsToDouble(
-        key.Tag is LuaString text ? (long)text.Hash << 32 | (uint)text.Length : (long)((LuaObject)key.Tag!).Identity << 32 | uint.MaxValue);
+    private static long RemovedMark(in LuaValue key) =>
+        key.Tag is LuaString text ? (long)text.Hash << 32 | (uint)text.Length : (long)((LuaObject)key.Tag!).Identity << 32 | uint.MaxValue;
 
     /// <summary>The maximum number of keys with the same main position, for tests.</summary>
     internal int LongestChain
@@ -278,7 +278,6 @@ public sealed partial class LuaTable : LuaObject
     /// </summary>
     internal void VisitNodes(Action<LuaValue> visit)
     {
-        if (_nodes == s_noNodes) return;
         foreach (ref Node node in _nodes.AsSpan())
         {
             if (!node.Value.IsNil)
@@ -293,7 +292,7 @@ public sealed partial class LuaTable : LuaObject
             }
             else if (node.Key.Tag is LuaObject)
             {
-                node.Key = new LuaValue { Tag = s_removed, Number = RemovedMark(in node.Key) };
+                node.Key = new LuaValue { Tag = s_removed, Number = BitConverter.Int64BitsToDouble(RemovedMark(in node.Key)) };
             }
         }
     }

@@ -9,8 +9,6 @@ namespace RedisClone.Engine.Cluster.Bus;
 /// <summary>Writes the messages of this node. The caller holds the lock of the cluster, except for <see cref="Publish"/>.</summary>
 internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
 {
-    private static readonly byte[] s_none = new byte[SlotSet.Length];
-
     private const int LeastGossip = 3;
 
     private ClusterState State => cluster.State;
@@ -129,7 +127,8 @@ internal sealed class MessageBuilder(ServerCore server, ClusterMember cluster)
         // The first message of a link invites the other node to tell its shard.
         if (!link.HasSent || link.Node is not { KnowsShards: false }) Add(ShardExtension, Encoding.ASCII.GetBytes(myself.ShardId));
         bool toReplica = link.Node is { } receiver && receiver.Primary == myself && receiver.Link == link;
-        if (toReplica && !State.Removable.Bytes.SequenceEqual(link.ToldRemovable ?? s_none))
+        bool isNews = link.ToldRemovable is { } told ? !State.Removable.Bytes.SequenceEqual(told) : State.Removable.Count > 0;
+        if (toReplica && isNews)
             Add(RemovableExtension, link.ToldRemovable = State.Removable.Bytes.ToArray());
         count = written;
         return output.ToArray();

@@ -33,7 +33,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     /// <summary>Removes the keys and returns when they are gone. The caller holds no shard, and not the lock of the cluster.</summary>
     public void Run(SlotSet slots)
     {
-        List<int> occupied = Occupied(slots);
+        List<int> occupied = Occupied(slots).FindAll(MayDrop);
         if (occupied.Count > 0) server.Log.LogInformation("{Count} slots that another node serves have keys here; the keys are removed", occupied.Count);
         foreach (int slot in occupied)
         {
@@ -42,7 +42,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             var slice = new Func<bool>(() => MayDrop(slot) && SlotKeys.Remove(server, slot, KeysPerSlice));
             while (hasMore)
             {
-                while (server.Pause.IsOn || server.Journal is { IsBehind: true } || server.Backups.IsBehind) Thread.Sleep(Limits.DiskPatience);
+                while (server.Pause.IsOn || server.IsDiskBehind) Thread.Sleep(Limits.DiskPatience);
                 new HeldAction(server.Shards, () => hasMore = slice()).RunAndWait(shard);
                 if (server.Effects.Wanted) server.Journal?.AppendedElsewhere();
             }
@@ -90,8 +90,8 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     }
 
     /// <summary>
-    /// Whether the keys of a slot may go: they may be the only ones, or the slot may have come back meanwhile. An import holds every shard to add keys, and the
-    /// caller holds the shard of the slot, so the answer holds until the caller releases it.
+    /// Whether the keys of a slot may go. They stay if they may be the only ones, or if the slot has come back meanwhile. An import holds
+    /// every shard to add keys, so the answer holds as long as the caller holds the shard of the slot.
     /// </summary>
     private bool MayDrop(int slot)
     {

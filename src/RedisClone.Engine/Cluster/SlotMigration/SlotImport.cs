@@ -53,12 +53,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     public void Stop(SlotTaskState state, string error)
     {
         if (_isOver) return;
-        bool hasKeys = _isFilling;
         (_isOver, _isFilling) = (true, false);
         (task.State, task.Error) = (state, error);
         _end.Cancel();
         _link?.Dispose();
-        if (hasKeys) cluster.Drop.Start(task.Slots);
+        cluster.Drop.Start(task.Slots);
         server.Log.LogWarning("Slot migration {Id}: importing {Slots} ended: {Reason}", task.Id, task.SlotsText, error);
     }
 
@@ -144,8 +143,8 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
             task.State = SlotTaskState.Connecting;
             address = cluster.State.Find(task.Source) is { } source ? cluster.AddressOf(source) : null;
         }
-        RefuseKeptKeys();
         cluster.Drop.Run(task.Slots);
+        RefuseKeptKeys();
         lock (cluster.Gate) _isFilling = !_isOver;
         using SlotLink link = await SlotLink.OpenAsync(server, address, _end.Token).ConfigureAwait(false);
         _link = link;
@@ -166,22 +165,15 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     }
 
     /// <summary>
-    /// Refuses slots with keys that an interrupted migration of redis-cli has left here, because they may be nowhere else. Those that an
-    /// import has left are removed.
+    /// Refuses slots that still have keys. An interrupted migration of redis-cli has left them here, and they may be nowhere else: what an
+    /// import has left is removed.
     /// </summary>
     private void RefuseKeptKeys()
     {
-        // Keys that are being removed may be gone at the end of the look, and their slots not removable any more.
-        var removable = new SlotSet();
-        lock (cluster.Gate) removable.UnionWith(cluster.State.Removable);
-        foreach (int slot in cluster.Drop.Occupied(task.Slots))
-        {
-            lock (cluster.Gate)
-                if (removable.Contains(slot) || cluster.State.Removable.Contains(slot)) continue;
-            MayRetry = false;
-            throw new IOException(
-                $"This node has keys of slot {slot}, which may be the only ones: set the slot to importing here, and use redis-cli --cluster fix");
-        }
+        if (cluster.Drop.Occupied(task.Slots) is not [int slot, ..]) return;
+        MayRetry = false;
+        throw new IOException(
+            $"This node has keys of slot {slot}, which may be the only ones: set the slot to importing here, and use redis-cli --cluster fix");
     }
 
     /// <summary>Takes the length of the snapshot, whose commands and those of the stream follow.</summary>

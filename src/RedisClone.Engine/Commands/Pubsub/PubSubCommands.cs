@@ -109,7 +109,7 @@ internal static class PubSubCommands
         {
             byte[]? added = Hub.Enlist(c.Session, kind, c.Args[i]);
             Confirm(ref c, word, c.Args[i], kind);
-            if (added is not null) Open(ref c, kind, added);
+            if (added is not null) c.Clients.Hub.Open(c.Session, kind, added);
         }
         // The slot may have moved since the check. The thread that moves it looks for subscribers afterwards.
         if (kind == SubscriptionKind.Shard && c.Clients.Cluster is { } cluster && !cluster.Has(KeySlot.Of(c.Args[1])))
@@ -119,20 +119,6 @@ internal static class PubSubCommands
         // other.
         Interlocked.MemoryBarrier();
         if (!c.Session.User.IsUnrestricted && !c.Session.User.Check(c.Row, c.Args).IsAllowed) c.Session.CloseAfterReply = true;
-    }
-
-    /// <summary>Without memory for it, the subscription is withdrawn: the client gets an error, and would get no message.</summary>
-    private static void Open(ref CommandContext c, SubscriptionKind kind, byte[] name)
-    {
-        try
-        {
-            c.Clients.Hub.Open(c.Session, kind, name);
-        }
-        catch
-        {
-            c.Clients.Hub.Unsubscribe(c.Session, kind, name);
-            throw;
-        }
     }
 
     private static void Unsubscribe(ref CommandContext c, SubscriptionKind kind, ReadOnlySpan<byte> word)

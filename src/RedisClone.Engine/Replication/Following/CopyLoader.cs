@@ -33,7 +33,17 @@ internal sealed class CopyLoader(ServerCore server)
         var loader = new SnapshotLoader(server, keepExpired: true);
         long length = file.Length;
         Lane lane = server.Lanes.Current;
-        string? failure = Replace();
+        server.Loading?.Measure(() => length, () => loader.Offset);
+        Empty(lane);
+        string? failure;
+        try
+        {
+            failure = loader.Load(file, out _);
+        }
+        catch (OutOfMemoryException)
+        {
+            failure = LoadRoom.LacksMemory;
+        }
         Database = Math.Max(0, loader.StreamDatabase);
         if (failure is not null)
         {
@@ -43,20 +53,6 @@ internal sealed class CopyLoader(ServerCore server)
         }
         server.Executor.FollowUp(lane, server.Shards.All);
         return null;
-
-        string? Replace()
-        {
-            server.Loading?.Measure(() => length, () => loader.Offset);
-            Empty(lane);
-            try
-            {
-                return loader.Load(file, out _);
-            }
-            catch (OutOfMemoryException)
-            {
-                return "there is not enough memory for the data";
-            }
-        }
     }
 
     private void Empty(Lane lane)

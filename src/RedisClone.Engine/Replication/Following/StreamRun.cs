@@ -74,7 +74,7 @@ internal sealed class StreamRun
     /// <summary>Whether a snapshot or the journal must advance before the unit.</summary>
     private bool MustWait(StreamBatch batch, in StreamBatch.Unit unit, Lane lane, long now)
     {
-        if (_server.Journal is { IsBehind: true } || _server.Backups.IsBehind) return true;
+        if (_server.IsDiskBehind) return true;
         if (_server.Snapshots.Slot.Running is not { } snapshot) return false;
         for (int i = unit.First; i < unit.First + unit.Count; i++)
         {
