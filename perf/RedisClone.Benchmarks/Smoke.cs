@@ -28,6 +28,7 @@ internal static class Smoke
             }
         }
         foreach (Workload workload in Workload.All) ScalingRun.Measure(workload, threads: 2, TimeSpan.FromMilliseconds(20), keys: 3000, []);
+        LineTransfer.Measure(TimeSpan.FromMilliseconds(20));
         ScalingRun.MeasureLimits(threads: 2, TimeSpan.FromMilliseconds(20), limit: 20_000_000);
         return failures;
     }

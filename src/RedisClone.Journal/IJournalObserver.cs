@@ -21,6 +21,9 @@ public interface IJournalObserver
     /// <summary>A flush took this number of stopwatch ticks. Under <c>always</c>, replies may have waited for it.</summary>
     void OnFlushed(long ticks) { }
 
-    /// <summary>A write or a flush failed. Nothing more becomes durable until a rebuild succeeds.</summary>
+    /// <summary>A write or a flush failed. Nothing more becomes durable until a rebuild succeeds, or <see cref="OnResumed"/> is called.</summary>
     void OnFailed(string reason);
+
+    /// <summary>A journal that awaited space continues. Everything before is durable.</summary>
+    void OnResumed() { }
 }

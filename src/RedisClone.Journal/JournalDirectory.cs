@@ -228,6 +228,9 @@ public sealed class JournalDirectory : IDisposable
         _announced = manifest;
     }
 
+    /// <summary>Whether the manifest on the disk may be another one than <see cref="Manifest"/>, because an attempt to replace it failed late.</summary>
+    internal bool MayNameUnpublished => _renamed is { } renamed && renamed != Manifest;
+
     /// <summary>
     /// Deletes a new file after a failure, unless a manifest on the disk may name it. Otherwise each start on a full
     /// disk would leave a file. Does not throw.

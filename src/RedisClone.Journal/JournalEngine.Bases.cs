@@ -16,6 +16,11 @@ public sealed partial class JournalEngine
     /// </summary>
     public void FlushAhead()
     {
+        if (!IsKeeping)
+        {
+            // A rebuild takes this lock while all shards are held, and a flush of the journal that failed may still be running.
+            lock (_flushGate) return;
+        }
         for (int i = 0; i < FlushesAhead && IsKeeping && Policy != FlushPolicy.Always; i++)
         {
             lock (_flushGate)
@@ -91,6 +96,7 @@ public sealed partial class JournalEngine
             {
                 if (!_writer.HasSwitched(lsn)) Write(flush: false, maySwitch: true);
                 if (!IsKeeping) return State == JournalState.Failed ? Failure : "the journal was turned off";
+                if (!_writer.HasSwitched(lsn)) return "the next increment could not be created";
                 onlyAppends = _writer.OnlyAppends;
                 if (!onlyAppends && (error = Guarded(() => _writer.InstallBase(lsn, rdb), isFinal: false)) is null) NothingIsLost();
             }

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedisClone.Journal.Disk;
 using RedisClone.Journal.Writing;
 
 namespace RedisClone.Journal;
@@ -20,6 +21,7 @@ public sealed partial class JournalEngine
             try
             {
                 if (Volatile.Read(ref _untold)) TellAgain();
+                if (AwaitsSpace) TryResume();
                 if (!IsKeeping) Sleep(IdleTime);
                 else if (Policy == FlushPolicy.Always) RunAlways();
                 else RunRelaxed();
@@ -38,10 +40,43 @@ public sealed partial class JournalEngine
         lock (_role) NotifyObserver();
     }
 
+    /// <summary>
+    /// Continues a journal that awaits space, at most once a second. A rebuild is needed after any other error, or if too much must be kept.
+    /// </summary>
+    private void TryResume()
+    {
+        long now = Stopwatch.GetTimestamp();
+        if (now < Volatile.Read(ref _nextAttempt)) return;
+        _nextAttempt = now + Stopwatch.Frequency;
+        lock (_flushGate)
+            lock (_role)
+            {
+                if (!AwaitsSpace) return;
+                if (_buffer.Lsn - _writer.WrittenLsn > MostKept)
+                {
+                    _writer.Fail();
+                    return;
+                }
+                try
+                {
+                    _writer.Resume();
+                }
+                catch (Exception error)
+                {
+                    // The first failure is already reported.
+                    if (!DiskFailure.IsLackOfSpace(error) || !_writer.TryAwaitSpace()) Fail(error);
+                    return;
+                }
+                NothingIsLost();
+                NotifyObserver();
+                _observer.OnResumed();
+            }
+    }
+
     private void FailOnThread(Exception error)
     {
         lock (_role)
-            if (IsKeeping) Fail(error);
+            if (IsKeeping || AwaitsSpace) Fail(error);
         Thread.Sleep(TimeBetweenErrors);
     }
 
@@ -113,7 +148,7 @@ public sealed partial class JournalEngine
             if (_sideFlush.Failure is { } error)
             {
                 // If the file was disposed, a concurrent write failed and the failure is already reported.
-                if (IsKeeping) Fail(error);
+                if (IsKeeping || AwaitsSpace) Fail(error);
                 return 0;
             }
             _observer.OnFlushed(took);

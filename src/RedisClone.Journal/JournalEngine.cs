@@ -50,6 +50,7 @@ public sealed partial class JournalEngine : IDisposable
     private bool _untold;
     private long _sideFlushStart;
     private long _nextFlush;
+    private long _nextAttempt;
     private long _groups, _flushes, _delayedFlushes;
     private double _flushTicks;
     private string _failure = "";
@@ -135,6 +136,14 @@ public sealed partial class JournalEngine : IDisposable
     /// </summary>
     public bool PostponesWrites =>
         !_buffer.IsSwitching && Volatile.Read(ref _sideFlushStart) is not 0 and long start && Stopwatch.GetElapsedTime(start) < LongestPostponement;
+
+    /// <summary>
+    /// Whether the journal has failed because a write found no space. It continues by itself once there is space. A rebuild would need more.
+    /// </summary>
+    public bool AwaitsSpace => _writer.AwaitsSpace;
+
+    /// <summary>The most bytes that are kept while the journal awaits space.</summary>
+    public long MostKept { get; init; } = 64 << 20;
 
     /// <summary>Simulates a slow disk in tests.</summary>
     public TimeSpan DelayBeforeWrites { get; set; }
@@ -287,6 +296,7 @@ public sealed partial class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
             {
+                if (AwaitsSpace) Guarded(_writer.Resume, isFinal: false);
                 string? error = Guarded(_writer.Stop, isFinal: true);
                 if (error is not null) return error;
                 NothingIsLost();
@@ -366,7 +376,7 @@ public sealed partial class JournalEngine : IDisposable
         }
         catch (Exception error)
         {
-            Fail(error);
+            Fail(error, mayResume: DiskFailure.IsLackOfSpace(error));
             return false;
         }
         NotifyObserver();
@@ -389,17 +399,26 @@ public sealed partial class JournalEngine : IDisposable
 
     /// <summary>
     /// Ends the journal after any error, including a lack of memory. The content of the file is unknown at this point,
-    /// so nothing more is acknowledged.
+    /// so nothing more is acknowledged. After a write that found no space, the journal thread tries to continue.
     /// </summary>
-    private void Fail(Exception error)
+    private void Fail(Exception error, bool mayResume = false)
     {
         string reason = TextOf(error);
         Volatile.Write(ref _failure, reason);
         Volatile.Write(ref _lostUpTo, long.MaxValue);
         Volatile.Write(ref _lostAfter, Math.Min(_lostAfter, _writer.WrittenLsn));
+        _nextAttempt = Stopwatch.GetTimestamp() + Stopwatch.Frequency;
         try
         {
-            _writer.Fail();
+            mayResume = mayResume && _writer.TryAwaitSpace();
+        }
+        catch (Exception)
+        {
+            mayResume = false;
+        }
+        try
+        {
+            if (!mayResume) _writer.Fail();
         }
         catch (Exception)
         {

@@ -22,6 +22,9 @@ public enum JournalState
     /// </summary>
     Rebuilding,
 
-    /// <summary>A write or a flush has failed. The state lasts until a rebuild on working storage succeeds.</summary>
+    /// <summary>
+    /// A write or a flush has failed. The state lasts until a rebuild on working storage succeeds, or, if only space was missing, until the
+    /// write succeeds.
+    /// </summary>
     Failed,
 }

@@ -12,6 +12,12 @@ public struct CapturePlace
 
     /// <summary>The second part of the cursor if the cursor is an identifier of a stream entry.</summary>
     public ulong Sequence;
+
+    /// <summary>The elements at the cursor that are already taken. Those at one position of a table may be large.</summary>
+    public int Taken;
+
+    /// <summary>Moves the cursor after all elements at its position are taken.</summary>
+    public void MoveTo(ulong cursor) => (Cursor, Taken) = (cursor, 0);
 }
 
 /// <summary>Receives the records of a store as they were when the capture began. Called under the hold of the shard.</summary>

@@ -10,6 +10,10 @@ namespace RedisClone.Journal.Tests;
 /// <summary>Tests the engine with its threads: order, durability, failures and rebuilds.</summary>
 public sealed class EngineTests(ITestOutputHelper output)
 {
+    private const int NoSpace = 28; // ENOSPC
+
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
+
     private static readonly JournalNames Names = JournalRun.Names;
 
     [Theory]
@@ -169,6 +173,110 @@ public sealed class EngineTests(ITestOutputHelper output)
         Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
         Assert.Equal(lsn, found.SnapshotLsn);
         Assert.Equal(Units.Command("SET", "b", "4"), Assert.Single(found.Units).Bytes);
+    }
+
+    [Theory]
+    [InlineData(FlushPolicy.Always)]
+    [InlineData(FlushPolicy.EverySecond)]
+    [InlineData(FlushPolicy.No)]
+    public void AWriteThatFoundNoSpaceIsRepeated(FlushPolicy policy)
+    {
+        if (OperatingSystem.IsWindows()) return;
+        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
+        var observer = new ManualObserver();
+        using var journal = Started(disk, Names, policy, observer);
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        Assert.True(journal.Flush());
+
+        disk.FailingCall = DiskCall.Write;
+        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
+        journal.Append(0, Units.Command("SET", "a", "2"));
+        Assert.False(journal.Flush());
+        Assert.Equal(JournalState.Failed, journal.State);
+        Assert.True(journal.AwaitsSpace);
+        var last = journal.Append(0, Units.Command("SET", "a", "3"));
+        Assert.True(journal.IsLost(last));
+
+        // The disk has space again. Nothing is needed for it: no rebuild, no command.
+        Assert.True(SpinWait.SpinUntil(() => journal.State == JournalState.Running, Patience));
+        Assert.Equal(last, journal.DurableLsn);
+        Assert.False(journal.IsLost(last));
+        Assert.Equal("", journal.Failure);
+        Assert.Null(journal.Stop());
+        var found = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
+        Assert.Equal(3, found.Units.Count);
+        Assert.Equal(Units.Command("SET", "a", "3"), found.Units[^1].Bytes);
+    }
+
+    [Fact]
+    public void ARebuildMayReplaceWhatAwaitsSpace()
+    {
+        if (OperatingSystem.IsWindows()) return;
+        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
+        var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver());
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        disk.FailingCall = DiskCall.Write;
+        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        Assert.False(journal.Flush());
+        var lsn = journal.BeginRebuild(directory);
+        Assert.False(journal.AwaitsSpace);
+        WriteBase(disk, lsn);
+        Assert.Null(journal.InstallBase(lsn, rdb: true));
+        journal.Append(0, Units.Command("SET", "b", "2"));
+        Assert.Null(journal.Stop());
+        var found = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
+        Assert.Equal(lsn, found.SnapshotLsn);
+        Assert.Equal(Units.Command("SET", "b", "2"), Assert.Single(found.Units).Bytes);
+    }
+
+    [Fact]
+    public void ALongWaitForSpaceNeedsARebuild()
+    {
+        if (OperatingSystem.IsWindows()) return;
+        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
+        using var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
+        using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver()) { MostKept = 10 };
+        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
+        disk.FailingCall = DiskCall.Write;
+        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        Assert.False(journal.Flush());
+        Assert.True(SpinWait.SpinUntil(() => !journal.AwaitsSpace, Patience));
+        Assert.Equal(JournalState.Failed, journal.State);
+    }
+
+    [Fact]
+    public void AnIncrementThatCannotBeCreatedFailsOnlyTheRewrite()
+    {
+        var disk = new SimulatedDisk();
+        var observer = new ManualObserver();
+        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
+        journal.Append(0, Units.Command("SET", "a", "1"));
+        Assert.True(journal.Flush());
+        disk.FailingCall = DiskCall.Open;
+        disk.FailsAt = disk.CallsOf(DiskCall.Open) + 1;
+        var lsn = journal.SwitchIncrement();
+        var second = journal.Append(0, Units.Command("SET", "a", "2"));
+        journal.Appended();
+        Assert.True(observer.WaitFor(second));
+        Assert.Equal(JournalState.Running, journal.State);
+        WriteBase(disk, lsn);
+        Assert.Equal("the next increment could not be created", journal.InstallBase(lsn, rdb: true));
+        journal.AbandonBase();
+
+        lsn = journal.SwitchIncrement();
+        journal.Append(0, Units.Command("SET", "a", "3"));
+        WriteBase(disk, lsn);
+        Assert.Null(journal.InstallBase(lsn, rdb: true));
+        Assert.Null(journal.Stop());
+        var found = new Collector();
+        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
+        Assert.Equal(lsn, found.SnapshotLsn);
+        Assert.Equal(Units.Command("SET", "a", "3"), Assert.Single(found.Units).Bytes);
     }
 
     [Fact]

@@ -42,6 +42,20 @@ public sealed class RealDiskTests : IDisposable
     }
 
     [Fact]
+    public void AFileThatCannotBeExaminedIsNotTakenForMissing()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        string path = Path.Combine(_root.Path, "file");
+        Assert.False(RealDisk.Instance.Exists(path));
+        Assert.False(RealDisk.Instance.Exists(Path.Combine(path, "below")));
+        File.CreateSymbolicLink(path, path);
+        Assert.Throws<IOException>(() => RealDisk.Instance.Exists(path));
+        Assert.Throws<IOException>(() => RealDisk.Instance.DirectoryExists(path));
+        Assert.True(RealDisk.Instance.DirectoryExists(_root.Path));
+        Assert.False(RealDisk.Instance.Exists(_root.Path));
+    }
+
+    [Fact]
     public void AFileThatIsNotRegularIsNoLock()
     {
         if (!OperatingSystem.IsLinux()) return;

@@ -166,6 +166,9 @@ public sealed class HostileTests
     [InlineData("cjson.decode('[' .. ('[],'):rep(3000000) .. '1]')")]
     [InlineData("cmsgpack.unpack('\\221\\255\\255\\255\\255' .. ('\\144'):rep(3000000))")]
     [InlineData("struct.pack('c1000000000', 'x')", "string too short")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6 + i):upper() end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('X'):rep(1e6 + i):lower() end")]
+    [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6 + i):reverse() end")]
     [InlineData("local function f(...) return f(1, ...) end f()", "killed|stack overflow")]
     [InlineData(
         "local function f(n, ...) if n > 0 then return f(n - 1, n, ...) end return select('#', f(1e9, ...)) end f(7000)",

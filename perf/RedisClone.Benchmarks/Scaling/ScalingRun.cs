@@ -9,7 +9,8 @@ namespace RedisClone.Benchmarks.Scaling;
 /// </summary>
 internal static class ScalingRun
 {
-    public const string Usage = "scaling [workload] [threads] [seconds] [keys] [--parameter value ...]\nscaling limits [threads] [seconds] [bytes]";
+    public const string Usage = "scaling [workload] [threads] [seconds] [keys] [--parameter value ...]\n" +
+        "scaling limits [threads] [seconds] [bytes]\nscaling line";
     private const int Rounds = 5;
 
     /// <summary>The limit of <see cref="MeasureLimits"/>: half of the keys that one thread sends.</summary>
@@ -17,6 +18,11 @@ internal static class ScalingRun
 
     public static int Run(ReadOnlySpan<string> args)
     {
+        if (args is ["line"])
+        {
+            LineTransfer.Measure(TimeSpan.FromSeconds(5));
+            return 0;
+        }
         int settings = args.IndexOf(args.ToArray().FirstOrDefault(static arg => arg.StartsWith("--", StringComparison.Ordinal)));
         string[] given = settings < 0 ? args.ToArray() : args[..settings].ToArray();
         bool limits = given is ["limits", ..];

@@ -23,12 +23,19 @@ internal sealed class UserTable
         _server = server;
         _rules = rules;
         Default = new User(DefaultName, Unrestricted());
+        Superuser = new User("(superuser)", Unrestricted());
         _byName = _byName.Add(DefaultName, Default);
         SetDefaultPassword(server.Config.RequirePass);
     }
 
     /// <summary>The user of every new connection. It always exists and is always this object.</summary>
     public User Default { get; }
+
+    /// <summary>
+    /// The user of commands that no client sends: those of a primary and of a journal. It may do everything, has no entry in the table, and
+    /// does not depend on the rules of the default user.
+    /// </summary>
+    public User Superuser { get; }
 
     /// <summary>New connections must authenticate first.</summary>
     public bool MustAuthenticate => Default.Permissions is not { Enabled: true, NoPassword: true };

@@ -59,9 +59,7 @@ internal ref partial struct CommandContext
         }
         catch (OutOfMemoryException)
         {
-            // A waiter that its timer has already claimed resumes by itself.
-            if (!waiter.TryClaim(WakeReason.None)) return;
-            Unblock(waiter);
+            if (!TryWithdraw(waiter)) return;
             throw;
         }
     }
@@ -69,8 +67,19 @@ internal ref partial struct CommandContext
     /// <summary>
     /// Blocks the client for a time (0: without limit) in which no key can serve it. The reply is <paramref name="answer"/>.
     /// </summary>
-    public void BlockFor(long milliseconds, Action<ReplyWriter> answer) =>
-        Block(new Waiter(Session, default, default, test: null, answer), milliseconds, againAfter: 0);
+    public void BlockFor(long milliseconds, Action<ReplyWriter> answer)
+    {
+        var waiter = new Waiter(Session, default, default, test: null, answer);
+        try
+        {
+            Block(waiter, milliseconds, againAfter: 0);
+        }
+        catch (OutOfMemoryException)
+        {
+            if (!TryWithdraw(waiter)) return;
+            throw;
+        }
+    }
 
     /// <summary>
     /// Blocks the client while work outside of the server is done. The work wakes the waiter with <see cref="WakeReason.Again"/>,
@@ -86,6 +95,14 @@ internal ref partial struct CommandContext
         var waiter = new Waiter(Session, default, default, test: null, static _ => { }) { Deadline = Now, MustFinish = true };
         Block(waiter, milliseconds: 0, againAfter: 0);
         return waiter;
+    }
+
+    /// <summary>Ends a wait that lacked memory. Returns false if its timer has claimed the waiter, which then resumes by itself.</summary>
+    private bool TryWithdraw(Waiter waiter)
+    {
+        if (!waiter.TryClaim(WakeReason.None)) return false;
+        Unblock(waiter);
+        return true;
     }
 
     private void Unblock(Waiter waiter)

@@ -62,7 +62,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     /// <summary>Starts a backup. Returns null, or an error. The caller holds every shard.</summary>
     public string? Start(bool inTransaction)
     {
-        lock (_gate)
+        // A command that holds the gate may wait for the disk, and this one holds all shards.
+        if (!_gate.TryEnter()) return "ERR Another BACKUP command is in progress";
+        try
         {
             if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
             if (State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
@@ -82,6 +84,10 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             (State, Error, StartedAt, SealedAt) = (BackupState.Pending, "", ServerCore.UnixMilliseconds() / 1000, 0);
             if (!inTransaction) TryBegin(isHeld: true);
             return null;
+        }
+        finally
+        {
+            _gate.Exit();
         }
     }
 
@@ -189,16 +195,19 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     /// </summary>
     public void Tend(long now)
     {
-        if (State == BackupState.Idle) return;
-        lock (_gate)
+        if (State == BackupState.Idle || !_gate.TryEnter()) return;
+        try
         {
             if (_lost is { } lost && State == BackupState.Incrementing) Fail(lost);
             // The disk of a backup may hang, and background work must not.
             _engine?.Hurry();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
-            if (State != BackupState.Pending || server.Loading is not null) return;
-            TryBegin(isHeld: false);
+            if (State == BackupState.Pending && server.Loading is null) TryBegin(isHeld: false);
+        }
+        finally
+        {
+            _gate.Exit();
         }
     }
 

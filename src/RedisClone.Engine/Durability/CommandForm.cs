@@ -89,10 +89,10 @@ internal sealed class CommandForm : IKeyForm
     {
         foreach (Element element in ListValue.Elements(entry, (long)place.Cursor))
         {
-            if (_text.Written >= RdbForm.PartBytes && _arguments == 0) return false;
+            if (IsPart) return false;
             Add(element);
             place.Cursor++;
-            if (_arguments == CommandElements) Command("RPUSH"u8, entry.Key);
+            if (IsFull(CommandElements)) Command("RPUSH"u8, entry.Key);
         }
         Command("RPUSH"u8, entry.Key);
         return true;
@@ -102,15 +102,21 @@ internal sealed class CommandForm : IKeyForm
     {
         do
         {
-            foreach (Element member in SetValue.Scan(entry, ref place.Cursor))
+            ulong next = place.Cursor;
+            int at = 0;
+            foreach (Element member in SetValue.Scan(entry, ref next))
             {
+                if (at++ < place.Taken) continue;
+                if (IsPart) return false;
                 Add(member);
-                if (_arguments == CommandElements) Command("SADD"u8, entry.Key);
+                place.Taken = at;
+                if (IsFull(CommandElements)) Command("SADD"u8, entry.Key);
             }
+            place.MoveTo(next);
         }
-        while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
+        while (place.Cursor != 0);
         Command("SADD"u8, entry.Key);
-        return place.Cursor == 0;
+        return true;
     }
 
     private bool SortedSetPart(in Entry entry, ref CapturePlace place)
@@ -118,16 +124,22 @@ internal sealed class CommandForm : IKeyForm
         Span<byte> text = stackalloc byte[64];
         do
         {
-            foreach (ScoredMember member in SortedSetValue.Scan(entry, ref place.Cursor))
+            ulong next = place.Cursor;
+            int at = 0;
+            foreach (ScoredMember member in SortedSetValue.Scan(entry, ref next))
             {
+                if (at++ < place.Taken) continue;
+                if (IsPart) return false;
                 Add(text[..RedisNumber.FormatDouble(member.Score, text)]);
                 Add(member.Member);
-                if (_arguments == 2 * CommandElements) Command("ZADD"u8, entry.Key);
+                place.Taken = at;
+                if (IsFull(2 * CommandElements)) Command("ZADD"u8, entry.Key);
             }
+            place.MoveTo(next);
         }
-        while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
+        while (place.Cursor != 0);
         Command("ZADD"u8, entry.Key);
-        return place.Cursor == 0;
+        return true;
     }
 
     private bool HashPart(in Entry entry, ref CapturePlace place)
@@ -139,7 +151,7 @@ internal sealed class CommandForm : IKeyForm
             {
                 Add(field.Name);
                 Add(field.Value);
-                if (_arguments == 2 * CommandElements) Command("HMSET"u8, entry.Key);
+                if (IsFull(2 * CommandElements)) Command("HMSET"u8, entry.Key);
             }
         }
         while (place.Cursor != 0 && _text.Written < RdbForm.PartBytes);
@@ -170,6 +182,12 @@ internal sealed class CommandForm : IKeyForm
         }
         while (from != to);
     }
+
+    /// <summary>Whether the commands so far are a part of a value. No part ends within a command.</summary>
+    private bool IsPart => _text.Written >= RdbForm.PartBytes && _arguments == 0;
+
+    /// <summary>Whether the command has enough elements.</summary>
+    private bool IsFull(int arguments) => _arguments == arguments || _elements.Bytes.Length >= RdbForm.PartBytes;
 
     private void Add(Element element)
     {

@@ -48,7 +48,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _server = server;
         _maxLoops = server.Config.IoLoopCount;
         _pool = new PoolGate(this);
-        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this, HeapLimit.IsSmall ? Limits.JournalBacklog + ReservedUnits : 0);
+        _engine = new JournalEngine(_maxLoops, PolicyOf(server.Config.AppendFsync), this, HeapLimit.IsSmall ? Limits.JournalBacklog + ReservedUnits : 0)
+        {
+            MostKept = Limits.JournalBacklog,
+        };
     }
 
     public JournalEngine Engine => _engine;
@@ -267,10 +270,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Called when the files contain all data.</summary>
     private void Begun()
     {
-        MeasureFiles();
-        SizeAtRewrite = Size;
         _awaitsBase = false;
         WakeWaiters();
+        MeasureFiles();
+        SizeAtRewrite = Size;
     }
 
     /// <summary>
@@ -294,17 +297,23 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         _attached = true;
     }
 
-    /// <summary>Measures all files except the increment that is being written.</summary>
+    /// <summary>Measures all files except the increment that is being written. A file that cannot be opened counts as empty.</summary>
     private void MeasureFiles()
     {
         JournalDirectory directory = _directory!;
         long bytes = 0;
         foreach (ManifestFile file in directory.Manifest.Files)
         {
-            string path = directory.Names.PathOf(file.Name);
-            if (file.Name == _engine.IncrementName || !directory.Disk.Exists(path)) continue;
-            using IDiskFile opened = directory.Disk.Open(path, DiskOpen.Read);
-            bytes += opened.Length;
+            if (file.Name == _engine.IncrementName) continue;
+            try
+            {
+                using IDiskFile opened = directory.Disk.Open(directory.Names.PathOf(file.Name), DiskOpen.Read);
+                bytes += opened.Length;
+            }
+            catch (Exception failure) when (DiskFailure.Is(failure))
+            {
+                // Only the next automatic rewrite depends on the size.
+            }
         }
         _closedBytes = bytes;
     }
@@ -349,9 +358,13 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
 
     void IJournalObserver.OnFailed(string reason)
     {
-        _server.Log.LogError("The journal has failed: {Reason}. Writes are refused until a rewrite succeeds", reason);
+        _server.Log.LogError(
+            "The journal has failed: {Reason}. Writes are refused until {Remedy}", reason,
+            _engine.AwaitsSpace ? "there is space; the journal tries again every second" : "a rewrite succeeds");
         TellGates();
     }
+
+    void IJournalObserver.OnResumed() => _server.Log.LogInformation("The journal has found space and continues. Writes are accepted again");
 
     public LoopRounds RoundsOf(IEventLoop loop)
     {

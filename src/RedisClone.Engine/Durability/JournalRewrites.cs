@@ -180,7 +180,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
     /// <summary>Whether the journal has failed or could not begin, so that a rewrite is needed.</summary>
     private bool IsWanted(JournalKeeper journal) =>
-        journal.Engine.State == JournalState.Failed || (_isSuspended || Failure is not null) && journal.Engine.State == JournalState.Off;
+        journal.Engine is { State: JournalState.Failed, AwaitsSpace: false }
+        || (_isSuspended || Failure is not null) && journal.Engine.State == JournalState.Off;
 
     /// <summary>
     /// Creates the job, or returns null and the problem. If the server keeps no journal, the job opens the append-only directory

@@ -17,9 +17,6 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
     /// <summary>The approximate size of one part of a large value.</summary>
     public const int PartBytes = 64 * 1024;
 
-    /// <summary>The number of stream nodes that have about the same size.</summary>
-    private const int StreamNodes = 16;
-
     private readonly RdbWriter _writer;
     private readonly ValueWriter _values;
     private readonly StreamValueWriter _streams;
@@ -67,28 +64,13 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
                 }
                 return true;
             case ValueType.Stream:
-                return _streams.Part(entry, StreamNodes, ref place);
+                return _streams.Part(entry, PartBytes, ref place);
             case ValueType.Set:
-                do
-                {
-                    foreach (Element member in SetValue.Scan(entry, ref place.Cursor)) Text(member);
-                }
-                while (place.Cursor != 0 && _written < PartBytes);
-                return place.Cursor == 0;
+                return Members(entry, ref place);
             case ValueType.SortedSet:
-                do
-                {
-                    foreach (ScoredMember member in SortedSetValue.Scan(entry, ref place.Cursor))
-                    {
-                        Text(member.Member);
-                        _writer.Double(member.Score);
-                    }
-                }
-                while (place.Cursor != 0 && _written < PartBytes);
-                return place.Cursor == 0;
+                return ScoredMembers(entry, ref place);
             default:
-                Fields(entry, ref place);
-                return place.Cursor == 0;
+                return Fields(entry, ref place);
         }
     }
 
@@ -113,20 +95,66 @@ internal sealed class RdbForm : IKeyForm, IRdbTarget
         else _writer.Length((ulong)count);
     }
 
-    private void Fields(in Entry entry, ref CapturePlace place)
+    private bool Members(in Entry entry, ref CapturePlace place)
+    {
+        do
+        {
+            ulong next = place.Cursor;
+            int at = 0;
+            foreach (Element member in SetValue.Scan(entry, ref next))
+            {
+                if (at++ < place.Taken) continue;
+                if (_written >= PartBytes) return false;
+                Text(member);
+                place.Taken = at;
+            }
+            place.MoveTo(next);
+        }
+        while (place.Cursor != 0);
+        return true;
+    }
+
+    private bool ScoredMembers(in Entry entry, ref CapturePlace place)
+    {
+        do
+        {
+            ulong next = place.Cursor;
+            int at = 0;
+            foreach (ScoredMember member in SortedSetValue.Scan(entry, ref next))
+            {
+                if (at++ < place.Taken) continue;
+                if (_written >= PartBytes) return false;
+                Text(member.Member);
+                _writer.Double(member.Score);
+                place.Taken = at;
+            }
+            place.MoveTo(next);
+        }
+        while (place.Cursor != 0);
+        return true;
+    }
+
+    private bool Fields(in Entry entry, ref CapturePlace place)
     {
         long first = HashValue.NextExpiry(entry);
         do
         {
-            foreach (HashField field in HashValue.ScanAll(entry, ref place.Cursor))
+            ulong next = place.Cursor;
+            int at = 0;
+            foreach (HashField field in HashValue.ScanAll(entry, ref next))
             {
+                if (at++ < place.Taken) continue;
+                if (_written >= PartBytes) return false;
                 // The expiry is relative to the earliest one, plus one, because zero means none.
                 if (first != 0) _writer.Length(field.Expiry == 0 ? 0 : (ulong)(field.Expiry - first + 1));
                 Text(field.Name);
                 Text(field.Value);
+                place.Taken = at;
             }
+            place.MoveTo(next);
         }
-        while (place.Cursor != 0 && _written < PartBytes);
+        while (place.Cursor != 0);
+        return true;
     }
 
     private void Text(Element element)

@@ -27,7 +27,13 @@ internal sealed class ReplayRun
     public ReplayRun(ServerCore server, ReplayErrors skipped)
     {
         (_server, _skipped) = (server, skipped);
-        _session = new Session(server, 0, new ReplyWriter(_replies)) { Authenticated = true, InTransaction = true, IsReplay = true };
+        _session = new Session(server, 0, new ReplyWriter(_replies))
+        {
+            Authenticated = true,
+            User = server.Access.Users.Superuser,
+            InTransaction = true,
+            IsReplay = true,
+        };
     }
 
     /// <summary>

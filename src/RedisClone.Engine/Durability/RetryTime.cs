@@ -12,7 +12,8 @@ internal struct RetryTime(long firstDelay, long longestDelay)
     /// <summary>The delay after the last failure in milliseconds; 0 if there was none.</summary>
     public readonly long Delay => _delay;
 
-    public readonly bool HasCome(long now) => now >= _time;
+    /// <summary>Whether the time has come. If the clock was set back, it has.</summary>
+    public readonly bool HasCome(long now) => now >= _time || _time - now > longestDelay;
 
     public void Failed(long now, bool isRequested)
     {

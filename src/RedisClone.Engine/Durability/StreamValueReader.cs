@@ -12,10 +12,11 @@ namespace RedisClone.Engine.Durability;
 internal sealed class StreamValueReader
 {
     private const int MaxText = 1 << 30;
+    private const int FirstBytes = 256, KeptBytes = 64 << 10;
     private const int MostSeconds = 86_400, MostMessages = 10_000;
 
     private readonly List<int> _ends = [];
-    private byte[] _words = new byte[256];
+    private byte[] _words = new byte[FirstBytes];
     private byte[] _groupName = new byte[64], _consumerName = new byte[64];
     private int _groupNameLength, _consumerNameLength;
     private StreamId _entry;
@@ -36,6 +37,14 @@ internal sealed class StreamValueReader
     {
         (IsOpen, _fields, _unowned, _estimatesRead) = (false, 0, 0, false);
         _ends.Clear();
+    }
+
+    /// <summary>Releases long buffers.</summary>
+    public void Trim()
+    {
+        if (_words.Length > KeptBytes) _words = new byte[FirstBytes];
+        if (_groupName.Length > KeptBytes) _groupName = [];
+        if (_consumerName.Length > KeptBytes) _consumerName = [];
     }
 
     public bool Entry(RdbStreamId id, int fields)

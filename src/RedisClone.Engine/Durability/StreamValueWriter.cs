@@ -39,12 +39,12 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     public void Begin(in Entry entry) => _stream.BeginNodes(StreamValue.Blocks(entry));
 
     /// <summary>
-    /// Writes some nodes, from the place where the previous part ended. With the last of them it also writes everything that
+    /// Writes nodes of about <paramref name="bytes"/> bytes, from the place where the previous part ended. With the last of them it also writes everything that
     /// follows, and returns true. Another thread, with a writer of its own, may have written the previous part.
     /// </summary>
-    public bool Part(in Entry entry, int nodes, ref CapturePlace place)
+    public bool Part(in Entry entry, long bytes, ref CapturePlace place)
     {
-        if (!Nodes(StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max), nodes, out StreamId next))
+        if (!Nodes(StreamValue.Entries(entry, new StreamId(place.Cursor, place.Sequence), StreamId.Max), bytes, out StreamId next))
         {
             (place.Cursor, place.Sequence) = (next.Milliseconds, next.Sequence);
             return false;
@@ -71,9 +71,9 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     }
 
     /// <summary>
-    /// Writes up to <paramref name="nodes"/> nodes. False if there are more, which begin at <paramref name="behind"/>.
+    /// Writes nodes until they have this number of bytes. False if there are more, which begin at <paramref name="behind"/>.
     /// </summary>
-    private bool Nodes(StreamEntries entries, long nodes, out StreamId behind)
+    private bool Nodes(StreamEntries entries, long bytes, out StreamId behind)
     {
         RdbStreamId master = default;
         int left = 0;
@@ -84,7 +84,7 @@ internal sealed class StreamValueWriter(RdbWriter writer)
             if (entries.BeginsBlock)
             {
                 behind = next.Id;
-                if (nodes-- == 0) return false;
+                if (bytes <= 0) return false;
                 master = Id(entries.BlockFirst);
                 left = entries.BlockCount;
                 StreamNames names = entries.BlockNames;
@@ -99,7 +99,10 @@ internal sealed class StreamValueWriter(RdbWriter writer)
                 Word(field.Value);
             }
             _node.EndEntry();
-            if (--left == 0) _stream.Node(master, _node.Finish());
+            if (--left > 0) continue;
+            ReadOnlySpan<byte> node = _node.Finish();
+            bytes -= node.Length;
+            _stream.Node(master, node);
         }
         return true;
     }

@@ -1,3 +1,4 @@
+using RedisClone.Journal.Disk;
 using RedisClone.Journal.Format;
 
 namespace RedisClone.Engine.Durability;
@@ -16,7 +17,7 @@ internal static class UnreadData
     {
         foreach (string other in Beside(JournalKeeper.NamesOf(server.Config), except: server.Config.BackupDirname))
             server.Log.LogWarning("There is no journal by the configured name, but {Other}: was appenddirname or appendfilename changed?", other);
-        if (server.Disk.Exists(server.Snapshots.Path))
+        if (MayExist(server, server.Snapshots.Path))
             server.Log.LogWarning("{Snapshot} is not loaded, because appendonly is on and there is no journal yet: the server starts empty, and the next " +
                 "snapshot replaces the file. To take its data over, start with appendonly off and use CONFIG SET appendonly yes", server.Snapshots.Path);
     }
@@ -25,10 +26,22 @@ internal static class UnreadData
     public static void WarnOfJournal(ServerCore server)
     {
         JournalNames names = JournalKeeper.NamesOf(server.Config);
-        if (server.Disk.Exists(names.PathOf(names.Manifest)))
+        if (MayExist(server, names.PathOf(names.Manifest)))
             server.Log.LogWarning("The journal in {Directory} is not loaded, because appendonly is off", names.Directory);
-        if (server.Disk.Exists(names.OldStyleFile))
+        if (MayExist(server, names.OldStyleFile))
             server.Log.LogWarning("The journal {File} is not loaded, because appendonly is off", names.OldStyleFile);
+    }
+
+    private static bool MayExist(ServerCore server, string path)
+    {
+        try
+        {
+            return server.Disk.Exists(path);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return true;
+        }
     }
 
     /// <summary>

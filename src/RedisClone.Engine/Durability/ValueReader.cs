@@ -21,6 +21,8 @@ internal sealed class ValueReader : IRdbValueVisitor
 
     private const string Twice = "a key is there twice";
 
+    private const int KeptKey = 64 << 10;
+
     private Keyspace _keyspace = null!;
     private byte[] _key = new byte[64];
     private int _keyLength;
@@ -48,7 +50,7 @@ internal sealed class ValueReader : IRdbValueVisitor
     /// <summary>Sets the key of the next value. An <paramref name="expiry"/> of 0 means none.</summary>
     public ValueReader Start(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry)
     {
-        if (_key.Length < key.Length) _key = new byte[key.Length * 2];
+        if (_key.Length < key.Length) _key = new byte[key.Length];
         key.CopyTo(_key);
         (_keyspace, _keyLength, _hash, _expiry) = (keyspace, key.Length, hash, expiry);
         (_begun, _mayBeSmall, Refusal) = (false, false, null);
@@ -73,9 +75,14 @@ internal sealed class ValueReader : IRdbValueVisitor
     }
 
     /// <summary>
-    /// Releases the keyspace until the next <see cref="Start"/>, so that an idle reader does not keep it alive.
+    /// Releases the keyspace and long buffers until the next <see cref="Start"/>, so that an idle reader does not keep them alive.
     /// </summary>
-    public void End() => _keyspace = null!;
+    public void End()
+    {
+        _keyspace = null!;
+        if (_key.Length > KeptKey) _key = [];
+        _stream.Trim();
+    }
 
     bool IRdbValueVisitor.Begin(RdbValueKind kind, long countHint)
     {

@@ -55,21 +55,8 @@ internal sealed class Hub
         return owned;
     }
 
-    /// <summary>
-    /// Begins to deliver messages. Without memory for it, the subscription is withdrawn: the client gets an error, and would get no message.
-    /// </summary>
-    public void Open(Session session, SubscriptionKind kind, byte[] name)
-    {
-        try
-        {
-            this[kind].Add(name, session);
-        }
-        catch
-        {
-            Strike(session, kind, name);
-            throw;
-        }
-    }
+    /// <summary>Begins to deliver messages.</summary>
+    public void Open(Session session, SubscriptionKind kind, byte[] name) => this[kind].Add(name, session);
 
     public bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
@@ -81,7 +68,7 @@ internal sealed class Hub
     }
 
     /// <summary>Removes a subscription from the client's session. It takes no memory.</summary>
-    private static bool Strike(Session session, SubscriptionKind kind, byte[] name)
+    public static bool Strike(Session session, SubscriptionKind kind, byte[] name)
     {
         if (!session.SubscriptionsOf(kind).Remove(name)) return false;
         session.HeldBytes -= name.Length + Limits.BytesPerName;

@@ -27,8 +27,10 @@ public interface IDisk
     /// <summary>Opens a regular file. Any other file is a failure, because an open of a FIFO blocks.</summary>
     IDiskFile Open(string path, DiskOpen how);
 
+    /// <summary>Whether there is a file that is no directory. A file that cannot be examined is a failure.</summary>
     bool Exists(string path);
 
+    /// <inheritdoc cref="Exists"/>
     bool DirectoryExists(string path);
 
     /// <summary>Creates the directory if it does not exist.</summary>

@@ -25,28 +25,45 @@ internal static class LinuxFile
     private const int RegularType = 0x8000; // S_IFREG
     private const int DirectoryType = 0x4000; // S_IFDIR
 
+    // ENOENT and ENOTDIR: there is no such file. ENOSYS and EPERM: the kernel, or a filter of system calls, has no statx.
+    private const int NoEntry = 2;
+    private const int NoDirectory = 20;
+    private const int NoCall = 38;
+    private const int NotPermitted = 1;
+
     /// <summary>
-    /// Returns the type of the file that a path or its symbolic links lead to. Returns null if the file does not exist or cannot
-    /// be examined; opening it then reports the reason.
+    /// Finds the type of the file that a path or its symbolic links lead to: null if there is none. Returns false if the system cannot tell
+    /// types. Any other error is thrown, because a file that cannot be examined may exist.
     /// </summary>
-    public static LinuxFileType? TypeOf(string path)
+    public static bool TryTypeOf(string path, out LinuxFileType? type)
     {
+        type = null;
         byte[] structure = new byte[StructureSize];
         try
         {
-            if (StatX(CurrentDirectory, path, 0, TypeField, structure) != 0) return null;
+            if (StatX(CurrentDirectory, path, 0, TypeField, structure) != 0)
+            {
+                int error = Marshal.GetLastPInvokeError();
+                return error switch
+                {
+                    NoEntry or NoDirectory => true,
+                    NoCall or NotPermitted => false,
+                    _ => throw new IOException($"{path}: {Marshal.GetPInvokeErrorMessage(error)}", error),
+                };
+            }
         }
         catch (EntryPointNotFoundException)
         {
             // The C library is older than statx.
-            return null;
+            return false;
         }
-        return (BitConverter.ToUInt16(structure, ModeOffset) & TypeMask) switch
+        type = (BitConverter.ToUInt16(structure, ModeOffset) & TypeMask) switch
         {
             RegularType => LinuxFileType.Regular,
             DirectoryType => LinuxFileType.Directory,
             _ => LinuxFileType.Special,
         };
+        return true;
     }
 
     [DllImport("libc", EntryPoint = "statx", SetLastError = true)]

@@ -30,9 +30,13 @@ public sealed class RealDisk : IDisk
         return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
     }
 
-    public bool Exists(string path) => File.Exists(path);
+    public bool Exists(string path) => OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type)
+        ? type is not (null or LinuxFileType.Directory)
+        : File.Exists(path);
 
-    public bool DirectoryExists(string path) => Directory.Exists(path);
+    public bool DirectoryExists(string path) => OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type)
+        ? type == LinuxFileType.Directory
+        : Directory.Exists(path);
 
     public void CreateDirectory(string path) => Directory.CreateDirectory(path);
 
@@ -67,7 +71,7 @@ public sealed class RealDisk : IDisk
 
     private static void RefuseSpecial(string path)
     {
-        if (OperatingSystem.IsLinux() && LinuxFile.TypeOf(path) is { } type && type != LinuxFileType.Regular)
+        if (OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type) && type is not (null or LinuxFileType.Regular))
             throw new IOException(path + (type == LinuxFileType.Directory ? " is a directory" : " is not a regular file"));
     }
 

@@ -37,11 +37,11 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         ManifestFile[] files = [.. manifest.Files];
         foreach (ManifestFile file in files)
         {
-            if (disk.DirectoryExists(names.PathOf(file.Name))) return Refuse(file, 0, $"{file.Name} is a directory");
-            if (!disk.Exists(names.PathOf(file.Name)))
-                return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
             try
             {
+                if (disk.DirectoryExists(names.PathOf(file.Name))) return Refuse(file, 0, $"{file.Name} is a directory");
+                if (!disk.Exists(names.PathOf(file.Name)))
+                    return Refuse(file, 0, $"the manifest names {file.Name} and it is missing: No such file or directory");
                 using IDiskFile opened = disk.Open(names.PathOf(file.Name), DiskOpen.Read);
                 TotalBytes += opened.Length;
             }

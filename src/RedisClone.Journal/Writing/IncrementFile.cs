@@ -126,6 +126,12 @@ internal sealed class IncrementFile : IDisposable
 
     public void Flush() => _file.Flush();
 
+    /// <summary>Removes what a failed write has added to the file. The next group is written over the rest.</summary>
+    public void DropUnfinished()
+    {
+        if (_file.Length > _filledTo) _file.Truncate(_filledTo);
+    }
+
     /// <summary>Removes the padding and flushes. Nothing more is written to this file.</summary>
     public void Finish()
     {

@@ -16,6 +16,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private long _switchedAt = -1;
     private long _firstIncrement;
     private JournalFileReport? _last;           // before the first write: the last file of the previous run
+    private PendingGroup? _unwritten;           // taken from the buffer, and not written yet
     private JournalState _beforeRebuild;
     private long _written;
     private long _flushed;
@@ -41,7 +42,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public bool HasUnmarked => _file is not null && State == JournalState.Running && _file.DurableMark < _flushed;
 
     /// <summary>
-    /// True if the switch at this position is complete: the next increment is open and in the manifest.
+    /// True if the switch at this position is complete: the next increment is open and in the manifest. It is not if the next increment could
+    /// not be created.
     /// </summary>
     public bool HasSwitched(long lsn) => _switchedAt == lsn;
 
@@ -91,6 +93,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <param name="recovers">Whether the journal has failed if the rebuild fails, although there was none.</param>
     public long BeginRebuild(JournalDirectory directory, bool recovers = false)
     {
+        if (AwaitsSpace) Close(JournalState.Failed);
         _directory = directory;
         long lsn = buffer.Resume(0);
         Volatile.Write(ref _written, lsn);
@@ -109,9 +112,14 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     public bool WriteNext(bool fillAhead, bool maySwitch = true)
     {
         if (_file is null && State == JournalState.Rebuilding) OpenTemporaryIncrement();
-        if (!buffer.TryTake(maySwitch, out PendingGroup group)) return false;
+        if (_unwritten is not { } group)
+        {
+            if (!buffer.TryTake(maySwitch, out group)) return false;
+            _unwritten = group;
+        }
         if (_file is null) ContinueStream(group.Lsn);
         if (group.Length > 0) _file!.Write(group, _flushed, fillAhead);
+        _unwritten = null;
         buffer.Return(group);
         Volatile.Write(ref _written, group.End);
         if (group.EndsIncrement) FinishIncrement(group.End);
@@ -260,9 +268,38 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// </summary>
     public void Fail() => Close(JournalState.Failed);
 
+    /// <summary>
+    /// Whether the journal has failed because a write found no space. What was not written is kept, and <see cref="Resume"/> writes it.
+    /// </summary>
+    public bool AwaitsSpace => State == JournalState.Failed && _unwritten is not null;
+
+    /// <summary>
+    /// Ends the journal after a write that found no space, until <see cref="Resume"/> succeeds. Returns false if nothing can continue it: the
+    /// error came from another step.
+    /// </summary>
+    public bool TryAwaitSpace()
+    {
+        if (State != JournalState.Running && !AwaitsSpace || _unwritten is null) return false;
+        // The first write of a run opens its file. An attempt that fails leaves nothing behind.
+        if (_file is null && _last is not { IsOurs: true }) return false;
+        _file?.DropUnfinished();
+        State = JournalState.Failed;
+        return true;
+    }
+
+    /// <summary>Continues after <see cref="TryAwaitSpace"/>: writes and flushes everything that was kept.</summary>
+    public void Resume()
+    {
+        while (WriteNext(fillAhead: false)) { }
+        Flush();
+        State = JournalState.Running;
+        Volatile.Write(ref _durable, _flushed);
+    }
+
     private void Close(JournalState state)
     {
         State = state;
+        _unwritten = null;
         buffer.Discard();
         IncrementFile? file = _file;
         _file = null;
@@ -306,7 +343,15 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         IncrementFile? old = _file;
         old?.Finish();
         Flushed(lsn);
-        _firstIncrement = OpenIncrement(lsn, _directory!.Manifest);
+        try
+        {
+            _firstIncrement = OpenIncrement(lsn, _directory!.Manifest);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure) && old is not null && !_directory!.MayNameUnpublished)
+        {
+            // The current increment goes on. The base that was to be installed at this position cannot be.
+            return;
+        }
         _switchedAt = lsn;
         old?.Dispose();
     }

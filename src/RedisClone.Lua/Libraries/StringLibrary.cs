@@ -151,7 +151,11 @@ internal static class StringLibrary
     {
         if (call.Failed || !call.Spend(s.Length >> 6)) return null;
         byte[]? bytes = call.State.TryNewBytes(s.Length);
-        if (bytes is null) call.OutOfMemory();
+        if (bytes is null)
+        {
+            call.OutOfMemory();
+            return null;
+        }
         s.Span.CopyTo(bytes);
         return bytes;
     }

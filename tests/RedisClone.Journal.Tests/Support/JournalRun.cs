@@ -82,7 +82,8 @@ internal sealed class JournalRun
         {
             try
             {
-                if (_writer.State is JournalState.Failed or JournalState.Off) Rebuild();
+                if (_writer.AwaitsSpace && _random.Next(8) != 0) WaitForSpace();
+                else if (_writer.State is JournalState.Failed or JournalState.Off) Rebuild();
                 else Step(always);
             }
             catch (IOException)
@@ -92,7 +93,7 @@ internal sealed class JournalRun
                     // Like the engine: an error during the installation of a base ends only the rewrite.
                     _writer.AbandonBase();
                 }
-                else
+                else if (_random.Next(4) == 0 || !TryAwaitSpace())
                 {
                     _writer.Fail();
                 }
@@ -125,6 +126,11 @@ internal sealed class JournalRun
                 break;
             case 1 when _rotation >= 0:
                 while (!_writer.HasSwitched(_rotation) && _writer.WriteNext(always)) { }
+                if (!_writer.HasSwitched(_rotation))
+                {
+                    _rotation = -1;
+                    break;
+                }
                 _isInstalling = true;
                 WriteBase(_rotation);
                 _writer.InstallBase(_rotation, rdb: true);
@@ -159,6 +165,25 @@ internal sealed class JournalRun
         var database = _random.Next(4) == 0 ? 1 : 0;
         var bytes = Support.Units.Make(_random, _number++);
         Units.Add(new(_buffer.Append(database, bytes), database, bytes));
+    }
+
+    /// <summary>Like the engine after an error of a write that may succeed later: effects go on, and the write is repeated.</summary>
+    private void WaitForSpace()
+    {
+        if (_random.Next(2) == 0) Append();
+        else _writer.Resume();
+    }
+
+    private bool TryAwaitSpace()
+    {
+        try
+        {
+            return _writer.TryAwaitSpace();
+        }
+        catch (IOException)
+        {
+            return false;
+        }
     }
 
     private void Rebuild()

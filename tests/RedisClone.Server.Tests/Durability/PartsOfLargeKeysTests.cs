@@ -40,6 +40,43 @@ public sealed class PartsOfLargeKeysTests
         }
     }
 
+    /// <summary>
+    /// A part is held in memory until it is written. It has few bytes more than one element, also if the elements are long: those at one
+    /// position of a table, and the entries of several nodes, are divided.
+    /// </summary>
+    [Theory]
+    [InlineData("RPUSH", false)]
+    [InlineData("SADD", false)]
+    [InlineData("ZADD", false)]
+    [InlineData("HSET", false)]
+    [InlineData("XADD", false)]
+    [InlineData("RPUSH", true)]
+    [InlineData("SADD", true)]
+    [InlineData("ZADD", true)]
+    [InlineData("XADD", true)]
+    public void APartHasFewLongElements(string command, bool asCommands)
+    {
+        const int length = 200_000, count = 60;
+        var host = new CommandHost(c => c.Shards = 1);
+        for (int i = 1; i <= count; i++)
+        {
+            string value = i.ToString("d6", System.Globalization.CultureInfo.InvariantCulture) + new string('v', length);
+            string[] request = command switch
+            {
+                "ZADD" => [command, "key", $"{i}", value],
+                "HSET" => [command, "key", $"{i}", value],
+                "XADD" => [command, "key", $"{i}-1", "f", value],
+                _ => [command, "key", value],
+            };
+            Assert.DoesNotContain("ERR", host.Call(request), StringComparison.Ordinal);
+        }
+        IKeyForm form = asCommands ? new CommandForm() : new RdbForm(compress: false);
+        var sizes = new List<int>();
+        byte[] whole = Write(host, "key", _ => form, sizes.Add);
+        Assert.InRange(whole.Length, count * length, count * (length + 200));
+        Assert.InRange(sizes.Max(), length, 2 * (length + RdbForm.PartBytes));
+    }
+
     private static void Fill(CommandHost host, string key, string[] commands)
     {
         for (int command = 0; command < commands.Length; command++)
@@ -64,7 +101,7 @@ public sealed class PartsOfLargeKeysTests
         }
     }
 
-    private static byte[] Write(CommandHost host, string key, Func<int, IKeyForm> formOf)
+    private static byte[] Write(CommandHost host, string key, Func<int, IKeyForm> formOf, Action<int>? ofPart = null)
     {
         byte[] name = System.Text.Encoding.ASCII.GetBytes(key);
         Entry entry = host.Core.Shards[0].Store.Database(0).Find(name, host.Core.Shards.HashOf(name));
@@ -75,9 +112,11 @@ public sealed class PartsOfLargeKeysTests
         for (int part = 0; !isLast; part++)
         {
             IKeyForm form = formOf(part);
+            int before = target.Bytes.Length;
             form.Begin(target);
             isLast = form.Part(entry, ref place);
             form.End();
+            ofPart?.Invoke(target.Bytes.Length - before);
             place.Begun = true;
         }
         return target.Bytes.ToArray();

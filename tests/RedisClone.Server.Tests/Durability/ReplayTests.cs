@@ -104,6 +104,28 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         AssertReplayed(client);
     }
 
+    /// <summary>The rules of the default user hold for clients. A command of redis-server's journal that reads keys by patterns is replayed.</summary>
+    [Fact]
+    public async Task AReplayDoesNotDependOnTheDefaultUser()
+    {
+        string[] commands =
+            ["RPUSH l 2 1", "SET w_1 5", "SET w_2 1", "SORT l BY w_* GET w_* STORE sorted", "EVAL return(redis.call('set','scripted','1')) 0"];
+        File.WriteAllText(Path.Combine(_folder, "appendonly.aof"), string.Concat(commands.Select(static command =>
+        {
+            string[] words = command.Split(' ');
+            return $"*{words.Length}\r\n" + string.Concat(words.Select(static word => $"${word.Length}\r\n{word}\r\n"));
+        })));
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        string digest = client.Run("DEBUG DIGEST");
+        Assert.Equal("OK", client.Run("ACL SETUSER default resetkeys -eval"));
+        Assert.Equal("OK", client.Run("DEBUG LOADAOF"));
+        Assert.Equal(digest, client.Run("DEBUG DIGEST"));
+        Assert.Equal("OK", client.Run("ACL SETUSER default allkeys"));
+        Assert.Equal("[1 5]", client.Run("LRANGE sorted 0 -1"));
+        Assert.Equal("1", client.Run("GET scripted"));
+    }
+
     private Task<RunningServer> StartAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
     {
         config.Dir = _folder;

@@ -22,6 +22,14 @@ public sealed class RetryTimeTests
     }
 
     [Fact]
+    public void AClockThatIsSetBackDelaysNothing()
+    {
+        var retry = new RetryTime(5, 60);
+        retry.Failed(1000, isRequested: false);
+        Assert.True(retry.HasCome(900));
+    }
+
+    [Fact]
     public void FailuresThatClientsCauseDoNotDoubleTheDelay()
     {
         var retry = new RetryTime(5, 60);

@@ -56,6 +56,9 @@ internal static class DumpCommands
         },
     ];
 
+    /// <summary>After a larger value, the thread does not keep its buffers: they may have the size of an element.</summary>
+    private const long KeptValue = 1 << 20;
+
     [ThreadStatic]
     private static ValueDump? _dumper;
 
@@ -80,7 +83,7 @@ internal static class DumpCommands
         }
         finally
         {
-            dumper.Clear();
+            Release(dumper, entry);
         }
     }
 
@@ -95,8 +98,14 @@ internal static class DumpCommands
         }
         finally
         {
-            dumper.Clear();
+            Release(dumper, entry);
         }
+    }
+
+    private static void Release(ValueDump dumper, in Entry entry)
+    {
+        dumper.Clear();
+        if (ValueInfo.MemoryUsage(entry) > KeptValue) _dumper = null;
     }
 
     /// <summary>
@@ -109,7 +118,7 @@ internal static class DumpCommands
         if (usage > MostCounted) return usage;
         ValueDump dumper = _dumper ??= new ValueDump();
         int length = dumper.Dump(entry).Length;
-        dumper.Clear();
+        Release(dumper, entry);
         return Math.Max(0, length - PayloadFrame);
     }
 

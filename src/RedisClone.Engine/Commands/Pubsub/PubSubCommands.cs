@@ -108,8 +108,17 @@ internal static class PubSubCommands
         for (int i = 1; i < c.Args.Count; i++)
         {
             byte[]? added = Hub.Enlist(c.Session, kind, c.Args[i]);
-            Confirm(ref c, word, c.Args[i], kind);
-            if (added is not null) c.Clients.Hub.Open(c.Session, kind, added);
+            try
+            {
+                Confirm(ref c, word, c.Args[i], kind);
+                if (added is not null) c.Clients.Hub.Open(c.Session, kind, added);
+            }
+            catch when (added is not null)
+            {
+                // Without memory the client gets an error, and would get no message.
+                Hub.Strike(c.Session, kind, added);
+                throw;
+            }
         }
         // The slot may have moved since the check. The thread that moves it looks for subscribers afterwards.
         if (kind == SubscriptionKind.Shard && c.Clients.Cluster is { } cluster && !cluster.Has(KeySlot.Of(c.Args[1])))

@@ -22,6 +22,7 @@ internal sealed class PrimaryClient : IClientConnection
         {
             Connection = this,
             Authenticated = true,
+            User = server.Access.Users.Superuser,
             InTransaction = true,
             IsReplay = true,
             IsPrimary = true,
