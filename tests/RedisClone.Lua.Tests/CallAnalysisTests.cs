@@ -41,6 +41,33 @@ public sealed class CallAnalysisTests
     public void TheWorkOnManyClosuresIsLimited(string head, string part, string tail) =>
         Assert.Null(Find(head + string.Concat(Enumerable.Repeat(part, 60_000)) + tail));
 
+    /// <summary>A function that receives itself, or another function that receives it, is released once. The recursion had no end.</summary>
+    [Theory]
+    [InlineData("local g = function(x) end g(g) pcall(g) redis.call('get', KEYS[1])")]
+    [InlineData("local function g(x) return 1 end g(g) local t = {g} redis.call('get', KEYS[1])")]
+    [InlineData("local function g(x) return g end g(g) redis.call('get', KEYS[1]) return g")]
+    [InlineData("local f, g = function(x) end, function(x) end f(g) g(f) pcall(f) redis.call('get', KEYS[1])")]
+    [InlineData("local f, g = function(x) end, function(x) end f(g) g(f) local h = f if ARGV[1] then h = g end h() redis.call('get', KEYS[1])")]
+    [InlineData("local function f(x, y) redis.call('get', KEYS[1]) end f(f, f) f(1, f) pcall(f)")]
+    public void AFunctionMayReceiveItself(string source) => Assert.Equal("get K", Find(source));
+
+    /// <summary>What a released function receives may be released in turn. The depth of such a chain costs no stack.</summary>
+    [Fact]
+    public void AChainOfReleasedFunctionsIsFollowed()
+    {
+        var source = new StringBuilder();
+        const int count = 190;
+        for (int i = 0; i < count; i++) source.Append($"local function f{i}(x) return x end ");
+        for (int i = 1; i < count; i++) source.Append($"f{i - 1}(f{i}) ");
+        source.Append("pcall(f0) redis.call('get', KEYS[1])");
+        Assert.Equal("get K", Find(source.ToString()));
+    }
+
+    /// <summary>What a released function calls with its parameter is not a key.</summary>
+    [Fact]
+    public void AReleasedFunctionReceivesAnyValue() =>
+        Assert.Equal("get ?", Find("local function f(k) redis.call('get', k) end f(KEYS[1]) pcall(f, 'other')"));
+
     [Theory]
     [InlineData("return 1", "")]
     [InlineData("return redis.call('get', KEYS[1])", "get K")]

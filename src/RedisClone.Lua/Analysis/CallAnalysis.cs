@@ -21,6 +21,7 @@ public sealed class CallAnalysis
     private readonly Dictionary<double, int> _numbers = [];
     private readonly List<LuaValue> _constants = [default];
     private readonly List<FunctionFlow> _flows = [];
+    private readonly Queue<FunctionFlow> _released = [];
     private readonly Dictionary<LuaClosure, Source> _closures = [];
     private readonly Dictionary<UpValue, SharedVariable> _variables = [];
     private readonly FunctionGroup _group;
@@ -60,10 +61,13 @@ public sealed class CallAnalysis
         return new Source(isKey ? Origin.Key : Origin.Value);
     }
 
-    /// <summary>Notes that a value may be called from anywhere, with any arguments.</summary>
+    /// <summary>
+    /// Notes that a value may be called from anywhere, with any arguments. The function receives them later, because one of its parameters may
+    /// be a function that is released then: itself, for example.
+    /// </summary>
     internal void Release(Source source)
     {
-        if (source.IsFunction) _flows[source.Number].Receive([], new Source(Origin.Value));
+        if (source.IsFunction && _flows[source.Number].TryRelease()) _released.Enqueue(_flows[source.Number]);
     }
 
     /// <summary>The function that a value stands for.</summary>
@@ -118,7 +122,10 @@ public sealed class CallAnalysis
     private bool FollowAll()
     {
         for (int i = 0; i < _flows.Count; i++)
+        {
             if (!_flows[i].Follow()) return false;
+            while (_released.TryDequeue(out FunctionFlow? released)) released.Receive([], new Source(Origin.Value));
+        }
         return true;
     }
 

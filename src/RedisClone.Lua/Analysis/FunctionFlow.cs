@@ -24,7 +24,7 @@ internal sealed partial class FunctionFlow
 
     private Source[] _now = [];
     private int _position;
-    private bool _isRefused, _isUnreached;
+    private bool _isRefused, _isUnreached, _isReleased;
 
     public FunctionFlow(CallAnalysis analysis, Prototype prototype, int number)
     {
@@ -62,6 +62,9 @@ internal sealed partial class FunctionFlow
             if (_prototype.Code[i].Op == Op.Closure) closures[_prototype.Code[i].B] = i;
         return closures;
     }
+
+    /// <summary>Notes that the function may be called from anywhere. Returns false if that is known.</summary>
+    public bool TryRelease() => !_isReleased && (_isReleased = true);
 
     /// <summary>Adds a call of the function: its first arguments, and what all further ones may be.</summary>
     public void Receive(ReadOnlySpan<Source> arguments, Source rest)
