@@ -63,6 +63,52 @@ public sealed class CallAnalysisTests
         Assert.Equal("get K", Find(source.ToString()));
     }
 
+    /// <summary>The analysis of programs at random, in which functions receive, return and keep functions, has an end and little depth.</summary>
+    [Fact]
+    public void FunctionsAtRandomAreFollowed()
+    {
+        const int stackBytes = 1536 * 1024, programs = 5000;
+        string program = "";
+        Exception? failure = null;
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                for (int i = 0; i < programs; i++)
+                {
+                    program = RandomFunctions(Seed.Random(i));
+                    Assert.True(Find(program) is null or "get K", program);
+                }
+            }
+            catch (Exception e)
+            {
+                failure = e;
+            }
+        }, stackBytes);
+        thread.Start();
+        thread.Join();
+        Assert.True(failure is null, $"{Seed.Note}: {failure}\n{program}");
+    }
+
+    private static string RandomFunctions(Random random)
+    {
+        string[] parts =
+        [
+            "F(F)", "F(F, F)", "F(F(F))", "local v = F", "v = F", "pcall(F, F)", "t[1] = F", "t.x = F(F)", "local v = F(F, F)", "v(F)", "v(v)", "F = F",
+            "if ARGV[1] then v = F end", "for i = 1, 2 do v = F(v) end", "local function F(x, y) return y(x) end", "F(function(x) return F(x, F) end)",
+        ];
+        var source = new StringBuilder("local t, v = {} local function f1(x, y) return x end local function f2(x) x(x) return f1 end ");
+        source.Append("local f3 f3 = function(x, y) return f3(y, x) end ");
+        for (int i = random.Next(1, 12); i > 0; i--)
+        {
+            string[] words = parts[random.Next(parts.Length)].Split('F');
+            source.Append(words[0]);
+            foreach (string word in words[1..]) source.Append($"f{random.Next(1, 4)}").Append(word);
+            source.Append(' ');
+        }
+        return source.Append("redis.call('get', KEYS[1])").ToString();
+    }
+
     /// <summary>What a released function calls with its parameter is not a key.</summary>
     [Fact]
     public void AReleasedFunctionReceivesAnyValue() =>

@@ -30,7 +30,7 @@ internal sealed class RoleFile(ServerCore server)
     private string _role = "";          // empty while it is the configured one
     private string _end = "";           // the position at a shutdown
     private volatile string? _failure;  // why the role is not written yet
-    private long _nextTry;
+    private RetryTime _retry = new(RetryMilliseconds, RetryMilliseconds);
 
     /// <summary>The file of the start. A restart does not know of a changed directory or port.</summary>
     private string Path => _path ??= server.Config.PathOf(string.Create(
@@ -99,8 +99,8 @@ internal sealed class RoleFile(ServerCore server)
     /// <summary>Writes a role again that could not be written.</summary>
     public void Tend(long now)
     {
-        if (_failure is null || now < _nextTry) return;
-        _nextTry = now + RetryMilliseconds;
+        if (_failure is null || !_retry.HasCome(now)) return;
+        _retry.Failed(now, isRequested: false);
         lock (_gate)
         {
             if (_failure is null || (_failure = TryWrite(withEnd: false)) is not null) return;
