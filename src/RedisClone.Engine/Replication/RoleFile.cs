@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
+using RedisClone.Engine.Durability;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
 
