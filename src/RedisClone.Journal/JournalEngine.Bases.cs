@@ -18,8 +18,10 @@ public sealed partial class JournalEngine
     {
         if (!IsKeeping)
         {
-            // A rebuild takes this lock while all shards are held, and a flush of the journal that failed may still be running.
-            lock (_flushGate) return;
+            // A rebuild takes this lock while all shards are held, and a flush of the journal that failed may still be running. The next
+            // attempt to continue waits for the rebuild.
+            lock (_flushGate) Volatile.Write(ref _nextAttempt, Stopwatch.GetTimestamp() + Stopwatch.Frequency);
+            return;
         }
         for (int i = 0; i < FlushesAhead && IsKeeping && Policy != FlushPolicy.Always; i++)
         {
@@ -47,7 +49,7 @@ public sealed partial class JournalEngine
     }
 
     /// <summary>
-    /// Restarts a journal that is off or has failed. The stream is kept again from the returned position on, for which
+    /// Restarts a journal that is off or has failed; if it has continued by itself, it only ends the increment. The stream is kept again from the returned position on, for which
     /// the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes durable before that base is
     /// installed. The caller holds all shards.
     /// </summary>
@@ -60,7 +62,13 @@ public sealed partial class JournalEngine
         lock (_flushGate)
             lock (_role)
             {
-                if (IsKeeping) throw new InvalidOperationException("A running journal cannot be rebuilt.");
+                if (State == JournalState.Rebuilding) throw new InvalidOperationException("A journal that is rebuilt cannot be rebuilt.");
+                if (State == JournalState.Running)
+                {
+                    // A journal that awaited space has continued meanwhile.
+                    WakeThread();
+                    return _buffer.Switch();
+                }
                 if (lack.Length > 0) Volatile.Write(ref _failure, lack);
                 long lsn = _writer.BeginRebuild(directory, recovers: lack.Length > 0);
                 if (LostAfter != long.MaxValue) Volatile.Write(ref _lostUpTo, lsn);
@@ -76,6 +84,7 @@ public sealed partial class JournalEngine
     {
         string? error = TryInstallBase(lsn, rdb);
         if (error is null) DeleteHistory();
+        else Guarded(_writer.DeleteBase, isFinal: false);
         return error;
     }
 

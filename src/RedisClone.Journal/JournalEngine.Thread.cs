@@ -47,14 +47,14 @@ public sealed partial class JournalEngine
     {
         long now = Stopwatch.GetTimestamp();
         if (now < Volatile.Read(ref _nextAttempt)) return;
-        _nextAttempt = now + Stopwatch.Frequency;
+        Volatile.Write(ref _nextAttempt, now + Stopwatch.Frequency);
         lock (_flushGate)
             lock (_role)
             {
                 if (!AwaitsSpace) return;
                 if (_buffer.Lsn - _writer.WrittenLsn > MostKept)
                 {
-                    _writer.Fail();
+                    Fail(new IOException("too much waits for space"));
                     return;
                 }
                 try
@@ -69,7 +69,14 @@ public sealed partial class JournalEngine
                 }
                 NothingIsLost();
                 NotifyObserver();
-                _observer.OnResumed();
+                try
+                {
+                    _observer.OnResumed();
+                }
+                catch (Exception)
+                {
+                    // The journal goes on, also if there was no memory to say so.
+                }
             }
     }
 

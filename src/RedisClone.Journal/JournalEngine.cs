@@ -296,12 +296,12 @@ public sealed partial class JournalEngine : IDisposable
         lock (_flushGate)
             lock (_role)
             {
-                if (AwaitsSpace) Guarded(_writer.Resume, isFinal: false);
+                string? unsaved = AwaitsSpace ? Guarded(_writer.Resume, isFinal: false) : null;
                 string? error = Guarded(_writer.Stop, isFinal: true);
                 if (error is not null) return error;
                 NothingIsLost();
                 NotifyObserver();
-                return error;
+                return unsaved;
             }
     }
 

@@ -132,6 +132,29 @@ public sealed class CrashTests(ITestOutputHelper output)
         }
     }
 
+    /// <summary>
+    /// Calls fail while the first write adopts a file of Redis. A write that may be repeated then must not go to the file of an adoption that
+    /// has failed.
+    /// </summary>
+    [Fact]
+    public void FailuresDuringTheAdoptionOfARedisFileLoseNothing()
+    {
+        var seeds = Seed.Random(output);
+        for (var run = 0; run < LongRun.Times(3000, 100_000); run++)
+        {
+            var seed = seeds.Next();
+            var disk = new SimulatedDisk { Random = new(seed) };
+            PutFileOfRedis(disk, new(seed));
+            var found = new Collector();
+            var report = JournalRun.Read(disk, found);
+            var journal = new JournalRun(disk, new(seed), [.. found.Units]);
+            if (!journal.Start(report)) continue;
+            disk.Failures = 0.02 + seeds.NextDouble() * 0.2;
+            journal.Run(40, always: seed % 2 == 0);
+            Check(disk.Crash(new(seed)), journal, $"seed {seed}", Math.Max(journal.Acknowledged, report.Lsn));
+        }
+    }
+
     private static void PutFileOfRedis(SimulatedDisk disk, Random random)
     {
         var names = JournalRun.Names;

@@ -51,6 +51,9 @@ public sealed class RealDiskTests : IDisposable
         File.CreateSymbolicLink(path, path);
         Assert.Throws<IOException>(() => RealDisk.Instance.Exists(path));
         Assert.Throws<IOException>(() => RealDisk.Instance.DirectoryExists(path));
+        string link = Path.Combine(_root.Path, "link");
+        File.CreateSymbolicLink(link, Path.Combine(_root.Path, "volume", "file"));
+        Assert.True(RealDisk.Instance.Exists(link));
         Assert.True(RealDisk.Instance.DirectoryExists(_root.Path));
         Assert.False(RealDisk.Instance.Exists(_root.Path));
     }

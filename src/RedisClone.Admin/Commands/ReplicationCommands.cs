@@ -101,8 +101,9 @@ internal static class ReplicationCommands
             c.Reply.Integer(replicas.CountAt(offset));
             return;
         }
-        c.BlockFor(timeout, reply => reply.Integer(replicas.CountAt(offset)));
-        replicas.WakeWhen(() => replicas.CountAt(offset) >= wanted, c.Waiter!);
+        c.BlockFor(
+            timeout, reply => reply.Integer(replicas.CountAt(offset)),
+            waiter => replicas.WakeWhen(() => replicas.CountAt(offset) >= wanted, waiter));
     }
 
     /// <summary>
@@ -141,9 +142,11 @@ internal static class ReplicationCommands
             Answer(c.Reply);
             return;
         }
-        c.BlockFor(timeout, Answer);
-        if (wanted > 0) replicas.WakeWhen(IsMet, c.Waiter!);
-        else journal!.WakeWhenDurable(lsn, c.Waiter!);
+        c.BlockFor(timeout, Answer, waiter =>
+        {
+            if (wanted > 0) replicas.WakeWhen(IsMet, waiter);
+            else journal!.WakeWhenDurable(lsn, waiter);
+        });
     }
 
     private static void Sync(ref CommandContext c)

@@ -67,12 +67,16 @@ internal ref partial struct CommandContext
     /// <summary>
     /// Blocks the client for a time (0: without limit) in which no key can serve it. The reply is <paramref name="answer"/>.
     /// </summary>
-    public void BlockFor(long milliseconds, Action<ReplyWriter> answer)
+    /// <param name="milliseconds">The timeout; 0 for none.</param>
+    /// <param name="answer">Writes the reply.</param>
+    /// <param name="register">Hands the waiter to what can wake it. Without memory for it, the client does not wait.</param>
+    public void BlockFor(long milliseconds, Action<ReplyWriter> answer, Action<Waiter>? register = null)
     {
         var waiter = new Waiter(Session, default, default, test: null, answer);
         try
         {
             Block(waiter, milliseconds, againAfter: 0);
+            register?.Invoke(waiter);
         }
         catch (OutOfMemoryException)
         {

@@ -24,6 +24,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
 {
     private const string OfJournal = "ERR backupdirname is the append-only directory (appenddirname)";
 
+    private static readonly TimeSpan GatePatience = TimeSpan.FromMilliseconds(10);
+
     private readonly Lock _gate = new();
     private JournalDirectory? _directory;
     private JournalNames? _names;       // of the backup that exists, also if the configuration has changed since it began
@@ -63,7 +65,7 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     public string? Start(bool inTransaction)
     {
         // A command that holds the gate may wait for the disk, and this one holds all shards.
-        if (!_gate.TryEnter()) return "ERR Another BACKUP command is in progress";
+        if (!_gate.TryEnter(GatePatience)) return "ERR Another BACKUP command is in progress";
         try
         {
             if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";

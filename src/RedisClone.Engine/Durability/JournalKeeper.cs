@@ -186,8 +186,9 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         lock (_turning)
         {
             if (_directory is not { } directory) return null;
-            _closedBytes = Size;
+            long size = Size;
             long lsn = _engine.State == JournalState.Running ? _engine.SwitchIncrement() : _engine.BeginRebuild(directory, lack);
+            _closedBytes = size;
             if (!_attached) Attach();
             return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb, lsn);
         }

@@ -206,6 +206,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     private bool HasGrown(JournalKeeper journal)
     {
         int percentage = server.Config.AutoAofRewritePercentage;
+        // A rewrite would begin a rebuild, which drops what waits for space.
+        if (journal.Engine.AwaitsSpace) return false;
         long size = journal.Size, old = Math.Max(journal.SizeAtRewrite, 1);
         if (percentage == 0 || size <= server.Config.AutoAofRewriteMinSize || (double)size * 100 / old - 100 < percentage) return false;
         server.Log.LogInformation("Starting automatic rewriting of AOF on {Growth:F0}% growth", (double)size * 100 / old - 100);

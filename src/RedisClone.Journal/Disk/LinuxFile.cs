@@ -19,6 +19,7 @@ internal static class LinuxFile
 {
     private const int CurrentDirectory = -100; // AT_FDCWD
     private const uint TypeField = 1; // STATX_TYPE
+    private const int NoFollow = 0x100; // AT_SYMLINK_NOFOLLOW
     private const int StructureSize = 256;
     private const int ModeOffset = 28;
     private const int TypeMask = 0xF000; // S_IFMT
@@ -32,16 +33,19 @@ internal static class LinuxFile
     private const int NotPermitted = 1;
 
     /// <summary>
-    /// Finds the type of the file that a path or its symbolic links lead to: null if there is none. Returns false if the system cannot tell
+    /// Finds the type of the file that a path leads to: null if there is none. Returns false if the system cannot tell
     /// types. Any other error is thrown, because a file that cannot be examined may exist.
     /// </summary>
-    public static bool TryTypeOf(string path, out LinuxFileType? type)
+    /// <param name="path">The path.</param>
+    /// <param name="type">The type. A symbolic link that is not followed is special.</param>
+    /// <param name="follow">Whether symbolic links are followed.</param>
+    public static bool TryTypeOf(string path, out LinuxFileType? type, bool follow = true)
     {
         type = null;
         byte[] structure = new byte[StructureSize];
         try
         {
-            if (StatX(CurrentDirectory, path, 0, TypeField, structure) != 0)
+            if (StatX(CurrentDirectory, path, follow ? 0 : NoFollow, TypeField, structure) != 0)
             {
                 int error = Marshal.GetLastPInvokeError();
                 return error switch

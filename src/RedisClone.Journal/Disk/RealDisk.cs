@@ -31,7 +31,7 @@ public sealed class RealDisk : IDisk
     }
 
     public bool Exists(string path) => OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type)
-        ? type is not (null or LinuxFileType.Directory)
+        ? type is LinuxFileType.Regular or LinuxFileType.Special || type is null && IsLink(path)
         : File.Exists(path);
 
     public bool DirectoryExists(string path) => OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type)
@@ -68,6 +68,9 @@ public sealed class RealDisk : IDisk
             return null;
         }
     }
+
+    /// <summary>Whether the path is a symbolic link to nothing, as to a volume that is not mounted. Its file exists elsewhere.</summary>
+    private static bool IsLink(string path) => LinuxFile.TryTypeOf(path, out LinuxFileType? type, follow: false) && type == LinuxFileType.Special;
 
     private static void RefuseSpecial(string path)
     {

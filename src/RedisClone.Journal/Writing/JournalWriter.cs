@@ -17,6 +17,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     private long _firstIncrement;
     private JournalFileReport? _last;           // before the first write: the last file of the previous run
     private PendingGroup? _unwritten;           // taken from the buffer, and not written yet
+    private volatile bool _awaitsSpace;
     private JournalState _beforeRebuild;
     private long _written;
     private long _flushed;
@@ -151,9 +152,18 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         if (State == JournalState.Running) Volatile.Write(ref _durable, lsn);
     }
 
+    /// <summary>Writes a mark if one is due. Without space there is none: everything is durable, and a later mark says so.</summary>
     public void WriteMark()
     {
-        if (HasUnmarked) _file!.WriteMark(_written, _flushed);
+        if (!HasUnmarked) return;
+        try
+        {
+            _file!.WriteMark(_written, _flushed);
+        }
+        catch (Exception failure) when (DiskFailure.IsLackOfSpace(failure))
+        {
+            _file!.DropUnfinished();
+        }
     }
 
     /// <summary>
@@ -214,6 +224,12 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         }
     }
 
+    /// <summary>Deletes a complete base that could not be installed. The journal may need its space.</summary>
+    public void DeleteBase()
+    {
+        if (_directory is { } directory) directory.Disk.Delete(directory.Names.PathOf(directory.Names.TemporaryBase));
+    }
+
     /// <summary>
     /// Abandons a base that could not be completed. The increments remain. A rebuild in progress has failed.
     /// </summary>
@@ -255,8 +271,8 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
             _file?.Finish();
             if (HasUnmarked)
             {
-                _file!.WriteMark(_written, _flushed);
-                _file.Flush();
+                WriteMark();
+                _file!.Flush();
             }
         }
         Close(JournalState.Off);
@@ -271,7 +287,7 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// <summary>
     /// Whether the journal has failed because a write found no space. What was not written is kept, and <see cref="Resume"/> writes it.
     /// </summary>
-    public bool AwaitsSpace => State == JournalState.Failed && _unwritten is not null;
+    public bool AwaitsSpace => _awaitsSpace;
 
     /// <summary>
     /// Ends the journal after a write that found no space, until <see cref="Resume"/> succeeds. Returns false if nothing can continue it: the
@@ -279,10 +295,11 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
     /// </summary>
     public bool TryAwaitSpace()
     {
-        if (State != JournalState.Running && !AwaitsSpace || _unwritten is null) return false;
-        // The first write of a run opens its file. An attempt that fails leaves nothing behind.
-        if (_file is null && _last is not { IsOurs: true }) return false;
+        if (State != JournalState.Running && !_awaitsSpace || _unwritten is null) return false;
+        // The first write of a run opens a file, and an attempt that fails leaves nothing behind. An adoption of Redis's file does.
+        if (_last is { } last ? !last.IsOurs : _file is null) return false;
         _file?.DropUnfinished();
+        _awaitsSpace = true;
         State = JournalState.Failed;
         return true;
     }
@@ -293,12 +310,14 @@ internal sealed class JournalWriter(MergeBuffer buffer, WriterTuning tuning)
         while (WriteNext(fillAhead: false)) { }
         Flush();
         State = JournalState.Running;
+        _awaitsSpace = false;
         Volatile.Write(ref _durable, _flushed);
     }
 
     private void Close(JournalState state)
     {
         State = state;
+        _awaitsSpace = false;
         _unwritten = null;
         buffer.Discard();
         IncrementFile? file = _file;
