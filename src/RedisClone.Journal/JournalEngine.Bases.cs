@@ -49,9 +49,9 @@ public sealed partial class JournalEngine
     }
 
     /// <summary>
-    /// Restarts a journal that is off or has failed; if it has continued by itself, it only ends the increment. The stream is kept again from the returned position on, for which
-    /// the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes durable before that base is
-    /// installed. The caller holds all shards.
+    /// Restarts a journal that is off or has failed. If it has continued by itself, the call only ends the increment. The stream is kept
+    /// again from the returned position on, for which the caller writes a base as for <see cref="SwitchIncrement"/>. Nothing becomes
+    /// durable before that base is installed. The caller holds all shards.
     /// </summary>
     /// <param name="directory">The files.</param>
     /// <param name="lack">

@@ -407,7 +407,7 @@ public sealed partial class JournalEngine : IDisposable
         Volatile.Write(ref _failure, reason);
         Volatile.Write(ref _lostUpTo, long.MaxValue);
         Volatile.Write(ref _lostAfter, Math.Min(_lostAfter, _writer.WrittenLsn));
-        _nextAttempt = Stopwatch.GetTimestamp() + Stopwatch.Frequency;
+        Volatile.Write(ref _nextAttempt, Stopwatch.GetTimestamp() + Stopwatch.Frequency);
         try
         {
             mayResume = mayResume && _writer.TryAwaitSpace();

@@ -10,10 +10,6 @@ namespace RedisClone.Journal.Tests;
 /// <summary>Tests the engine with its threads: order, durability, failures and rebuilds.</summary>
 public sealed class EngineTests(ITestOutputHelper output)
 {
-    private const int NoSpace = 28; // ENOSPC
-
-    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
-
     private static readonly JournalNames Names = JournalRun.Names;
 
     [Theory]
@@ -26,7 +22,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         var names = new JournalNames(directory.Path);
         const int Loops = 3, Each = 3000;
         var observer = new ManualObserver();
-        using (var journal = Started(RealDisk.Instance, names, policy, observer, Loops))
+        using (var journal = JournalSetup.Start(RealDisk.Instance, names, policy, observer, Loops))
         {
             var threads = Enumerable.Range(0, Loops)
                 .Select(loop => new Thread(() => Produce(journal, observer, loop, Each))).ToList();
@@ -58,7 +54,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     public void EverySecondBecomesDurableWithoutARequest()
     {
         var observer = new ManualObserver();
-        using var journal = Started(new SimulatedDisk(), Names, FlushPolicy.EverySecond, observer);
+        using var journal = JournalSetup.Start(new SimulatedDisk(), Names, FlushPolicy.EverySecond, observer);
         var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
         journal.Appended();
         Assert.True(observer.WaitFor(lsn));
@@ -71,7 +67,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         using var flushing = new ManualResetEventSlim();
         using var goOn = new ManualResetEventSlim();
         var observer = new ManualObserver();
-        using var journal = Started(disk, Names, FlushPolicy.EverySecond, observer);
+        using var journal = JournalSetup.Start(disk, Names, FlushPolicy.EverySecond, observer);
         disk.BeforeFlush = () =>
         {
             flushing.Set();
@@ -91,7 +87,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     [Fact]
     public void AFlushAheadCoversWhatWasWritten()
     {
-        using var journal = Started(new SimulatedDisk(), Names, FlushPolicy.No, new Silent());
+        using var journal = JournalSetup.Start(new SimulatedDisk(), Names, FlushPolicy.No, new Silent());
         var lsn = journal.Append(0, Units.Command("SET", "a", "1"));
         journal.RoundEnding(0);
         Assert.Equal(lsn, journal.WrittenLsn);
@@ -106,7 +102,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     public void AWriteWithoutAFlushIsReported(FlushPolicy policy)
     {
         var observer = new ManualObserver();
-        using var journal = Started(new SimulatedDisk(), Names, policy, observer);
+        using var journal = JournalSetup.Start(new SimulatedDisk(), Names, policy, observer);
         var lsn = journal.Append(0, Units.Command("SET", "a", "1"));
         journal.RoundEnding(0);
         observer.WaitForWrite(journal, lsn);
@@ -117,7 +113,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     {
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
-        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
+        using var journal = JournalSetup.Start(disk, Names, FlushPolicy.Always, observer);
         var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
         journal.Appended();
         Assert.True(observer.WaitFor(lsn));
@@ -143,8 +139,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         journal.Appended();
         Assert.True(observer.WaitFor(first));
 
-        disk.FailingCall = call;
-        disk.FailsAt = disk.CallsOf(call) + 1;
+        disk.FailNext(call);
         var second = journal.Append(0, Units.Command("SET", "a", "2"));
         journal.Appended();
         Assert.False(observer.WaitFor(second));
@@ -164,119 +159,12 @@ public sealed class EngineTests(ITestOutputHelper output)
         var fourth = journal.Append(0, Units.Command("SET", "b", "4"));
         Assert.True(journal.Flush());
         Assert.Equal(first, journal.DurableLsn);
-        WriteBase(disk, lsn);
+        JournalSetup.WriteBase(disk, lsn);
         Assert.Null(journal.InstallBase(lsn, rdb: true));
         Assert.Equal(JournalState.Running, journal.State);
         Assert.True(journal.DurableLsn >= fourth);
         Assert.Null(journal.Stop());
-        var found = new Collector();
-        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
-        Assert.Equal(lsn, found.SnapshotLsn);
-        Assert.Equal(Units.Command("SET", "b", "4"), Assert.Single(found.Units).Bytes);
-    }
-
-    [Theory]
-    [InlineData(FlushPolicy.Always)]
-    [InlineData(FlushPolicy.EverySecond)]
-    [InlineData(FlushPolicy.No)]
-    public void AWriteThatFoundNoSpaceIsRepeated(FlushPolicy policy)
-    {
-        if (OperatingSystem.IsWindows()) return;
-        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
-        var observer = new ManualObserver();
-        using var journal = Started(disk, Names, policy, observer);
-        journal.Append(0, Units.Command("SET", "a", "1"));
-        Assert.True(journal.Flush());
-
-        disk.FailingCall = DiskCall.Write;
-        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
-        journal.Append(0, Units.Command("SET", "a", "2"));
-        Assert.False(journal.Flush());
-        Assert.Equal(JournalState.Failed, journal.State);
-        Assert.True(journal.AwaitsSpace);
-        var last = journal.Append(0, Units.Command("SET", "a", "3"));
-        Assert.True(journal.IsLost(last));
-
-        // The disk has space again. Nothing is needed for it: no rebuild, no command.
-        Assert.True(SpinWait.SpinUntil(() => journal.State == JournalState.Running, Patience));
-        Assert.Equal(last, journal.DurableLsn);
-        Assert.False(journal.IsLost(last));
-        Assert.Equal("", journal.Failure);
-        Assert.Null(journal.Stop());
-        var found = new Collector();
-        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
-        Assert.Equal(3, found.Units.Count);
-        Assert.Equal(Units.Command("SET", "a", "3"), found.Units[^1].Bytes);
-    }
-
-    [Fact]
-    public void ARebuildMayReplaceWhatAwaitsSpace()
-    {
-        if (OperatingSystem.IsWindows()) return;
-        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
-        var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
-        using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver());
-        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
-        disk.FailingCall = DiskCall.Write;
-        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
-        journal.Append(0, Units.Command("SET", "a", "1"));
-        Assert.False(journal.Flush());
-        var lsn = journal.BeginRebuild(directory);
-        Assert.False(journal.AwaitsSpace);
-        WriteBase(disk, lsn);
-        Assert.Null(journal.InstallBase(lsn, rdb: true));
-        journal.Append(0, Units.Command("SET", "b", "2"));
-        Assert.Null(journal.Stop());
-        var found = new Collector();
-        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
-        Assert.Equal(lsn, found.SnapshotLsn);
-        Assert.Equal(Units.Command("SET", "b", "2"), Assert.Single(found.Units).Bytes);
-    }
-
-    [Fact]
-    public void ALongWaitForSpaceNeedsARebuild()
-    {
-        if (OperatingSystem.IsWindows()) return;
-        var disk = new SimulatedDisk { Failure = static () => new IOException("No space left on device", NoSpace) };
-        using var directory = JournalDirectory.TryOpen(disk, Names, out _)!;
-        using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver()) { MostKept = 10 };
-        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
-        disk.FailingCall = DiskCall.Write;
-        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
-        journal.Append(0, Units.Command("SET", "a", "1"));
-        Assert.False(journal.Flush());
-        Assert.True(SpinWait.SpinUntil(() => !journal.AwaitsSpace, Patience));
-        Assert.Equal(JournalState.Failed, journal.State);
-    }
-
-    [Fact]
-    public void AnIncrementThatCannotBeCreatedFailsOnlyTheRewrite()
-    {
-        var disk = new SimulatedDisk();
-        var observer = new ManualObserver();
-        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
-        journal.Append(0, Units.Command("SET", "a", "1"));
-        Assert.True(journal.Flush());
-        disk.FailingCall = DiskCall.Open;
-        disk.FailsAt = disk.CallsOf(DiskCall.Open) + 1;
-        var lsn = journal.SwitchIncrement();
-        var second = journal.Append(0, Units.Command("SET", "a", "2"));
-        journal.Appended();
-        Assert.True(observer.WaitFor(second));
-        Assert.Equal(JournalState.Running, journal.State);
-        WriteBase(disk, lsn);
-        Assert.Equal("the next increment could not be created", journal.InstallBase(lsn, rdb: true));
-        journal.AbandonBase();
-
-        lsn = journal.SwitchIncrement();
-        journal.Append(0, Units.Command("SET", "a", "3"));
-        WriteBase(disk, lsn);
-        Assert.Null(journal.InstallBase(lsn, rdb: true));
-        Assert.Null(journal.Stop());
-        var found = new Collector();
-        Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
-        Assert.Equal(lsn, found.SnapshotLsn);
-        Assert.Equal(Units.Command("SET", "a", "3"), Assert.Single(found.Units).Bytes);
+        JournalSetup.AssertContent(disk, lsn, Units.Command("SET", "b", "4"));
     }
 
     [Fact]
@@ -284,7 +172,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     {
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
-        using var journal = Started(disk, Names, FlushPolicy.Always, observer);
+        using var journal = JournalSetup.Start(disk, Names, FlushPolicy.Always, observer);
         var lsn = journal.SwitchIncrement();
         Assert.NotNull(journal.InstallBase(lsn, rdb: true));
         Assert.Equal(JournalState.Running, journal.State);
@@ -297,7 +185,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     public void ABaseOfCommandsMayHaveAnyPosition()
     {
         var disk = new SimulatedDisk();
-        using var journal = Started(disk, Names, FlushPolicy.EverySecond, new Silent());
+        using var journal = JournalSetup.Start(disk, Names, FlushPolicy.EverySecond, new Silent());
         journal.Append(0, Units.Command("SET", "a", "1"));
         journal.Append(0, Units.Command("SET", "a", "2"));
         var lsn = journal.SwitchIncrement();
@@ -321,7 +209,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     public void ADamagedBaseOfCommandsIsRefused()
     {
         var disk = new SimulatedDisk();
-        using var journal = Started(disk, Names, FlushPolicy.EverySecond, new Silent());
+        using var journal = JournalSetup.Start(disk, Names, FlushPolicy.EverySecond, new Silent());
         journal.Append(0, Units.Command("SET", "a", "1"));
         var lsn = journal.SwitchIncrement();
         byte[] intact = BaseOfCommands(lsn, [.. Units.Command("SET", "a", "2"), .. Units.Command("SET", "b", "2")]);
@@ -359,7 +247,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         var names = new JournalNames(root.Path);
         var copy = new JournalNames(copyRoot.Path);
         var observer = new ManualObserver();
-        using var journal = Started(RealDisk.Instance, names, FlushPolicy.EverySecond, observer, loops: 2);
+        using var journal = JournalSetup.Start(RealDisk.Instance, names, FlushPolicy.EverySecond, observer, loops: 2);
         var producer = new Thread(() => Produce(journal, observer, 1, 20_000));
         producer.Start();
         for (var i = 0; i < 50; i++) journal.Append(0, Units.Command("SET", "0", i.ToString(CultureInfo.InvariantCulture)));
@@ -379,7 +267,7 @@ public sealed class EngineTests(ITestOutputHelper output)
     public void ASingleWriterAllocatesNothing()
     {
         using var root = new TemporaryDirectory();
-        using var journal = Started(RealDisk.Instance, new(root.Path), FlushPolicy.Always, new Silent());
+        using var journal = JournalSetup.Start(RealDisk.Instance, new(root.Path), FlushPolicy.Always, new Silent());
         var unit = Units.Command("SET", "key", new string('x', 256));
         Round(100);
         // A slow disk may cause one more buffer in one attempt, but not in all of them.
@@ -429,7 +317,7 @@ public sealed class EngineTests(ITestOutputHelper output)
         var disk = new SimulatedDisk();
         var observer = new ManualObserver();
         var sizes = new[] { 0, 1, 300_000, 262_144, 5_000_000, 17 };
-        using (var journal = Started(disk, Names, FlushPolicy.Always, observer))
+        using (var journal = JournalSetup.Start(disk, Names, FlushPolicy.Always, observer))
             foreach (var size in sizes) Assert.True(observer.WaitFor(AppendValue(journal, size)));
         var found = new Collector();
         Assert.Equal(JournalOutcome.Clean, JournalRun.Read(disk, found).Outcome);
@@ -485,23 +373,6 @@ public sealed class EngineTests(ITestOutputHelper output)
             next[loop] = number + 1;
         }
         for (var loop = 0; loop < loops; loop++) Assert.True(next[loop] == each || (!exact && next[loop] == -1));
-    }
-
-    private static void WriteBase(SimulatedDisk disk, long lsn)
-    {
-        using var file = disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New);
-        file.Write(0, Collector.Snapshot(lsn));
-        file.Flush();
-    }
-
-    private static JournalEngine Started(
-        IDisk disk, JournalNames names, FlushPolicy policy, IJournalObserver observer, int loops = 1)
-    {
-        var directory = JournalDirectory.TryOpen(disk, names, out var error);
-        Assert.True(directory is not null, error);
-        var journal = new JournalEngine(loops, policy, observer);
-        Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
-        return journal;
     }
 
     private sealed class Silent : IJournalObserver

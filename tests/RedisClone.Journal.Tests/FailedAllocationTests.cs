@@ -141,8 +141,7 @@ public sealed class FailedAllocationTests
         using var journal = new JournalEngine(1, policy, observer);
         Assert.Null(journal.Start(directory, new() { Outcome = JournalOutcome.Absent }));
         disk.Failure = static () => new InvalidOperationException("a bug");
-        disk.FailingCall = policy == FlushPolicy.Always ? DiskCall.Write : DiskCall.Flush;
-        disk.FailsAt = disk.CallsOf(disk.FailingCall) + 1;
+        disk.FailNext(policy == FlushPolicy.Always ? DiskCall.Write : DiskCall.Flush);
         var lsn = journal.Append(0, Units.Command("SET", "a", "b"));
         journal.Appended();
         Assert.False(observer.WaitFor(lsn));
@@ -165,8 +164,7 @@ public sealed class FailedAllocationTests
         journal.Appended();
         Assert.True(observer.WaitFor(first));
         disk.Failure = static () => new OutOfMemoryException();
-        disk.FailingCall = DiskCall.Write;
-        disk.FailsAt = disk.CallsOf(DiskCall.Write) + 1;
+        disk.FailNext(DiskCall.Write);
         var lsn = journal.Append(0, Units.Command("SET", "key", new string('v', length)));
         journal.Appended();
         Assert.True(observer.WaitFor(lsn));

@@ -12,7 +12,6 @@ namespace RedisClone.Journal.Tests;
 public sealed class FullDiskStartTests(ITestOutputHelper output)
 {
     private const int Starts = 100;
-    private const int NoSpace = 28; // ENOSPC
 
     private readonly Dictionary<JournalState, int> _outcomes = [];
 
@@ -48,7 +47,7 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
             for (var n = 1; n <= 8; n++)
             {
                 var again = disk.Clone();
-                Fail(again, call, n);
+                again.RunOutOfSpace(call, n);
                 using var directory = JournalDirectory.TryOpen(again, JournalRun.Names, out _)!;
                 using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver());
                 journal.Start(directory, Read(again, out _));
@@ -76,7 +75,7 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
             var lsn = journal.SwitchIncrement();
             Assert.True(journal.Flush());
             using (var file = disk.Open(JournalRun.Names.PathOf(JournalRun.Names.TemporaryBase), DiskOpen.New)) file.Write(0, Collector.Snapshot(lsn));
-            Fail(disk, call, n);
+            disk.RunOutOfSpace(call, n);
             var failure = journal.InstallBase(lsn, rdb: true);
             disk.FailsAt = 0;
             string[] named = directory.Manifest.Base is { } @base ? [@base.Name] : [];
@@ -95,7 +94,7 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
         using var directory = JournalDirectory.TryOpen(disk, JournalRun.Names, out var error);
         Assert.True(directory is not null, error);
         using var journal = new JournalEngine(1, FlushPolicy.Always, new ManualObserver());
-        Fail(disk, call, n);
+        disk.RunOutOfSpace(call, n);
         var refusal = journal.Start(directory, expected);
         _outcomes[journal.State] = _outcomes.GetValueOrDefault(journal.State) + (refusal is null ? 1 : 0);
         if (journal.State == JournalState.Running) return false;
@@ -132,13 +131,6 @@ public sealed class FullDiskStartTests(ITestOutputHelper output)
         var journal = new JournalRun(disk, random, []);
         if (journal.Start(new() { Outcome = JournalOutcome.Absent })) journal.Run(400, always: random.Next(2) == 0);
         return disk.Crash(random);
-    }
-
-    private static void Fail(SimulatedDisk disk, DiskCall call, int n)
-    {
-        disk.FailingCall = call;
-        disk.FailsAt = disk.CallsOf(call) + n;
-        disk.Failure = static () => new IOException("No space left on device", NoSpace);
     }
 
     private static JournalReport Read(SimulatedDisk disk, out List<Unit> units)

@@ -67,26 +67,16 @@ public sealed class CallAnalysisTests
     [Fact]
     public void FunctionsAtRandomAreFollowed()
     {
-        const int stackBytes = 1536 * 1024, programs = 5000;
+        const int programs = 5000;
         string program = "";
-        Exception? failure = null;
-        var thread = new Thread(() =>
+        Exception? failure = SmallStack.Run(() =>
         {
-            try
+            for (int i = 0; i < programs; i++)
             {
-                for (int i = 0; i < programs; i++)
-                {
-                    program = RandomFunctions(Seed.Random(i));
-                    Assert.True(Find(program) is null or "get K", program);
-                }
+                program = RandomFunctions(Seed.Random(i));
+                Assert.True(Find(program) is null or "get K", program);
             }
-            catch (Exception e)
-            {
-                failure = e;
-            }
-        }, stackBytes);
-        thread.Start();
-        thread.Join();
+        });
         Assert.True(failure is null, $"{Seed.Note}: {failure}\n{program}");
     }
 

@@ -315,9 +315,7 @@ public sealed class HostileTests
             print(deepest > 50)
             """;
         string outcome = "";
-        var thread = new Thread(() => outcome = Outcome(program, periods: 100_000), maxStackSize: 1536 * 1024);
-        thread.Start();
-        thread.Join();
+        Assert.Null(SmallStack.Run(() => outcome = Outcome(program, periods: 100_000)));
         Assert.Equal("true", outcome);
     }
 

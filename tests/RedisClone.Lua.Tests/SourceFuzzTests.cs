@@ -19,9 +19,6 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
     private const int Periods = 20;
     private const int SourcesPerState = 50;
 
-    /// <summary>The stack size of the smallest thread of the server.</summary>
-    private const int StackBytes = 1536 * 1024;
-
     private static readonly LuaString s_killed = LuaString.From("killed");
 
     private static readonly string[] s_tokens =
@@ -48,20 +45,7 @@ public sealed class SourceFuzzTests(ITestOutputHelper output)
     public void NoSourceTextHarmsTheProcess()
     {
         int sources = LongRun.Times(4_000, 2_000_000);
-        Exception? failure = null;
-        var thread = new Thread(() =>
-        {
-            try
-            {
-                Run(sources);
-            }
-            catch (Exception e)
-            {
-                failure = e;
-            }
-        }, StackBytes);
-        thread.Start();
-        thread.Join();
+        Exception? failure = SmallStack.Run(() => Run(sources));
         Assert.True(failure is null, $"{Seed.Note}: {failure}\n{_doing}");
     }
 

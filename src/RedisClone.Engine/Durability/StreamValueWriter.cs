@@ -39,8 +39,8 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     public void Begin(in Entry entry) => _stream.BeginNodes(StreamValue.Blocks(entry));
 
     /// <summary>
-    /// Writes nodes of about <paramref name="bytes"/> bytes, from the place where the previous part ended. With the last of them it also writes everything that
-    /// follows, and returns true. Another thread, with a writer of its own, may have written the previous part.
+    /// Writes nodes of about <paramref name="bytes"/> bytes, from the place where the previous part ended. With the last of them it also
+    /// writes everything that follows, and returns true. Another thread, with a writer of its own, may have written the previous part.
     /// </summary>
     public bool Part(in Entry entry, long bytes, ref CapturePlace place)
     {

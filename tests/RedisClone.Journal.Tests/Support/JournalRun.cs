@@ -132,7 +132,7 @@ internal sealed class JournalRun
                     break;
                 }
                 _isInstalling = true;
-                WriteBase(_rotation);
+                JournalSetup.WriteBase(_disk, _rotation);
                 _writer.InstallBase(_rotation, rdb: true);
                 _isInstalling = false;
                 _rotation = -1;
@@ -191,12 +191,5 @@ internal sealed class JournalRun
         _directory ??= JournalDirectory.TryOpen(_disk, Names, out _);
         if (_directory is null) return;
         _rotation = _writer.BeginRebuild(_directory);
-    }
-
-    private void WriteBase(long lsn)
-    {
-        using var file = _disk.Open(Names.PathOf(Names.TemporaryBase), DiskOpen.New);
-        file.Write(0, Collector.Snapshot(lsn));
-        file.Flush();
     }
 }

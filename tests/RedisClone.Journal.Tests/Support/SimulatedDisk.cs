@@ -13,6 +13,7 @@ public enum DiskCall { Open, Write, Flush, Truncate, Rename, Delete, FlushDirect
 public sealed class SimulatedDisk : IDisk
 {
     private const int Sector = 512;
+    private const int NoSpace = 28; // ENOSPC
 
     private readonly Dictionary<string, Inode> _names = [];
     private readonly Dictionary<string, Inode> _durableNames = [];
@@ -62,6 +63,16 @@ public sealed class SimulatedDisk : IDisk
     public Random Random { get; init; } = new(1);
 
     public int CallsOf(DiskCall call) => _calls[(int)call];
+
+    /// <summary>Makes a call of a kind fail: the next one, or the nth from now on.</summary>
+    public void FailNext(DiskCall call, int n = 1) => (FailingCall, FailsAt) = (call, CallsOf(call) + n);
+
+    /// <summary>As <see cref="FailNext"/>, with the error of a full disk.</summary>
+    public void RunOutOfSpace(DiskCall call, int n = 1)
+    {
+        Failure = static () => new IOException("No space left on device", NoSpace);
+        FailNext(call, n);
+    }
 
     public IDiskFile Open(string path, DiskOpen how)
     {

@@ -2,6 +2,7 @@ using RedisClone.Configuration;
 using RedisClone.Journal.Disk;
 using RedisClone.Server.Tests.Clients;
 using RedisClone.Server.Tests.Embedding;
+using RedisClone.Server.Tests.Replication;
 using Xunit.Abstractions;
 
 namespace RedisClone.Server.Tests.Durability;
@@ -108,13 +109,8 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
     [Fact]
     public async Task AReplayDoesNotDependOnTheDefaultUser()
     {
-        string[] commands =
-            ["RPUSH l 2 1", "SET w_1 5", "SET w_2 1", "SORT l BY w_* GET w_* STORE sorted", "EVAL return(redis.call('set','scripted','1')) 0"];
-        File.WriteAllText(Path.Combine(_folder, "appendonly.aof"), string.Concat(commands.Select(static command =>
-        {
-            string[] words = command.Split(' ');
-            return $"*{words.Length}\r\n" + string.Concat(words.Select(static word => $"${word.Length}\r\n{word}\r\n"));
-        })));
+        File.WriteAllBytes(Path.Combine(_folder, "appendonly.aof"), ScriptedPeer.Commands(
+            "RPUSH l 2 1", "SET w_1 5", "SET w_2 1", "SORT l BY w_* GET w_* STORE sorted", "EVAL return(redis.call('set','scripted','1')) 0"));
         await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect();
         string digest = client.Run("DEBUG DIGEST");

@@ -73,7 +73,8 @@ internal static class DumpCommands
             c.Reply.Null();
             return;
         }
-        if (c.MoveToWorker(ValueInfo.MemoryUsage(entry) / 16)) return;
+        long usage = ValueInfo.MemoryUsage(entry);
+        if (c.MoveToWorker(usage / 16)) return;
         ValueDump dumper = _dumper ??= new ValueDump();
         try
         {
@@ -83,7 +84,7 @@ internal static class DumpCommands
         }
         finally
         {
-            Release(dumper, entry);
+            Release(dumper, usage);
         }
     }
 
@@ -98,14 +99,14 @@ internal static class DumpCommands
         }
         finally
         {
-            Release(dumper, entry);
+            Release(dumper, ValueInfo.MemoryUsage(entry));
         }
     }
 
-    private static void Release(ValueDump dumper, in Entry entry)
+    private static void Release(ValueDump dumper, long usage)
     {
         dumper.Clear();
-        if (ValueInfo.MemoryUsage(entry) > KeptValue) _dumper = null;
+        if (usage > KeptValue) _dumper = null;
     }
 
     /// <summary>
@@ -118,7 +119,7 @@ internal static class DumpCommands
         if (usage > MostCounted) return usage;
         ValueDump dumper = _dumper ??= new ValueDump();
         int length = dumper.Dump(entry).Length;
-        Release(dumper, entry);
+        Release(dumper, usage);
         return Math.Max(0, length - PayloadFrame);
     }
 
