@@ -32,10 +32,11 @@ internal static class ReplacedFile
             RealDisk.Instance.FlushDirectory(Path.GetDirectoryName(path)!);
             return null;
         }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        catch (Exception e) when (DiskFailure.Is(e) || e is ArgumentOutOfRangeException)
         {
             if (File.Exists(temporary)) File.Delete(temporary);
-            return ConfigFiles.Reason(e);
+            // The runtime reports EFBIG, the limit of the file system or of the process, as an argument exception.
+            return e is ArgumentOutOfRangeException ? "File too large" : ConfigFiles.Reason(e);
         }
     }
 

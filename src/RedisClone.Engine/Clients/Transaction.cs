@@ -55,7 +55,11 @@ internal sealed class Transaction(CommandTable commands)
         Refusal = refusal;
     }
 
-    public void Add(CommandRow row, in Request request, CommandFlags flags)
+    /// <param name="row">The command.</param>
+    /// <param name="request">Its arguments, which are copied.</param>
+    /// <param name="flags">Its flags with these arguments.</param>
+    /// <param name="hash">The hash of its first key.</param>
+    public void Add(CommandRow row, in Request request, CommandFlags flags, ulong hash)
     {
         Flags |= flags;
         Lacks |= ~flags;
@@ -63,7 +67,7 @@ internal sealed class Transaction(CommandTable commands)
         int arguments = Header.Bytes + request.Count * Unsafe.SizeOf<ArgSlice>();
         int length = checked((int)((arguments + request.ArgumentBytes + Header.Alignment - 1) & -Header.Alignment));
         Span<byte> room = Room(length);
-        MemoryMarshal.Write(room, new Header(row.Id, request.Count, request.WireLength, length));
+        MemoryMarshal.Write(room, new Header(row.Id, request.Count, request.WireLength, length, hash));
         Span<ArgSlice> slices = MemoryMarshal.Cast<byte, ArgSlice>(room[Header.Bytes..arguments]);
         for (int i = 0, at = arguments; i < request.Count; i++)
         {
@@ -98,11 +102,14 @@ internal sealed class Transaction(CommandTable commands)
     }
 
     /// <summary>A queued command; valid until the transaction is released.</summary>
-    public readonly ref struct Queued(CommandRow row, Request request)
+    public readonly ref struct Queued(CommandRow row, Request request, ulong hash)
     {
         public CommandRow Row { get; } = row;
 
         public Request Request { get; } = request;
+
+        /// <summary>The hash of the first key.</summary>
+        public ulong Hash { get; } = hash;
     }
 
     public ref struct Enumerator(Transaction transaction)
@@ -117,7 +124,7 @@ internal sealed class Transaction(CommandTable commands)
             get
             {
                 ReadOnlySpan<ArgSlice> slices = MemoryMarshal.Cast<byte, ArgSlice>(_bytes.Slice(Header.Bytes, _header.Arguments * Unsafe.SizeOf<ArgSlice>()));
-                return new Queued(transaction.RowOf(_header), new Request(_bytes, slices, _header.WireLength));
+                return new Queued(transaction.RowOf(_header), new Request(_bytes, slices, _header.WireLength), _header.Hash);
             }
         }
 
@@ -137,9 +144,9 @@ internal sealed class Transaction(CommandTable commands)
     private CommandRow RowOf(Header header) => commands.All[header.Row];
 
     /// <summary>The header of a queued command. The slices of its arguments follow, then the arguments.</summary>
-    private readonly record struct Header(int Row, int Arguments, int WireLength, int Length)
+    private readonly record struct Header(int Row, int Arguments, int WireLength, int Length, ulong Hash)
     {
-        public const int Bytes = 4 * sizeof(int);
+        public const int Bytes = 4 * sizeof(int) + sizeof(ulong);
 
         /// <summary>The alignment of the slices, which are read in place.</summary>
         public const int Alignment = 8;

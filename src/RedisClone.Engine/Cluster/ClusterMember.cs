@@ -264,6 +264,7 @@ internal sealed class ClusterMember : IDisposable
     /// <summary>Makes this node a replica of another one. Its replication follows as soon as all shards are held.</summary>
     public void Follow(ClusterNode primary)
     {
+        if (primary.ShardId != State.Myself.ShardId) _server.Role.ForgetAge();
         State.MakeMyselfReplicaOf(primary);
         // Writes that wait for a manual failover must find their slots gone.
         PublishSlots(mayGain: false);
@@ -331,12 +332,16 @@ internal sealed class ClusterMember : IDisposable
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
     }
 
-    /// <summary>Removes the keys of slots that other nodes serve; the removal goes on after a restart. The caller holds the lock.</summary>
+    /// <summary>
+    /// Removes the keys of slots that other nodes serve; the removal goes on after a restart. A replica that replaces this node must know
+    /// that the keys are old, so it is told at once. The caller holds the lock.
+    /// </summary>
     public void RemoveKeysOf(SlotSet slots)
     {
         if (slots.Count == 0) return;
         State.Removable.UnionWith(slots);
         State.Later(Pending.Save | Pending.Flush);
+        Bus.BroadcastPong(node => node.Primary == State.Myself);
         Drop.Start(slots);
     }
 
@@ -362,7 +367,7 @@ internal sealed class ClusterMember : IDisposable
         foreach (int slot in SlotKeys.Occupied(_server))
         {
             if (!State.IsForeign(slot)) continue;
-            if (State.Removable.Contains(slot) || State.RemovableOfPrimary.Slots.Contains(slot)) removable.Add(slot);
+            if (State.Removable.Contains(slot) || State.RemovableOfPrimary.Contains(slot)) removable.Add(slot);
             else OpenSlot(slot, State.OwnerOf(slot)!);
         }
         if (removable.Count > 0) _server.Log.LogWarning("Keys of {Count} slots that other nodes serve are removed.", removable.Count);

@@ -8,6 +8,13 @@ namespace RedisClone.Engine.Execution;
 /// <summary>Determines the shards that a command needs.</summary>
 internal static class Router
 {
+    public static ShardSet ShardsOf(ServerCore server, Session session, in Transaction.Queued queued)
+    {
+        CommandRow row = queued.Row;
+        bool isSingle = row.HasSingleKey && row.Route is null && !row.Has(CommandFlags.AllShards) && row.FirstKey < queued.Request.Count;
+        return isSingle ? ShardSet.Of(server.Shards.IndexOf(queued.Hash)) : ShardsOf(server, session, row, queued.Request);
+    }
+
     public static ShardSet ShardsOf(ServerCore server, Session session, CommandRow row, in Request request)
     {
         if (row.Has(CommandFlags.AllShards)) return server.Shards.All;

@@ -75,12 +75,13 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
     public async Task RunAsync(CancellationToken end)
     {
         Rounds++;
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(end);
         for (int attempt = 0; ; attempt++)
         {
             MigrationLink? link = links.Take(target.Address);
             try
             {
-                link ??= await links.ConnectAsync(target, Patience(end)).ConfigureAwait(false);
+                link ??= await links.ConnectAsync(target, Patience(limit)).ConfigureAwait(false);
             }
             catch (Exception e) when (IsLost(e))
             {
@@ -97,7 +98,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
             }
             try
             {
-                await TransferAsync(link, end).ConfigureAwait(false);
+                await TransferAsync(link, limit).ConfigureAwait(false);
                 Error = _refusal;
                 links.Return(link);
                 return;
@@ -128,7 +129,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
 
     private static bool IsLost(Exception e) => e is IOException or InvalidDataException or ObjectDisposedException or OperationCanceledException;
 
-    private async Task TransferAsync(MigrationLink link, CancellationToken end)
+    private async Task TransferAsync(MigrationLink link, CancellationTokenSource limit)
     {
         MigratedKey[] keys = [.. Keys.Where(static key => !key.IsConfirmed)];
         bool selects = link.Database != target.Database;
@@ -146,7 +147,7 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         if (isFirst)
         {
             // The target has accepted the connection when it has answered. No key is sent before it is known which server it is.
-            await SendAsync(link, end).ConfigureAwait(false);
+            await SendAsync(link, limit).ConfigureAwait(false);
             await ReadStartAsync().ConfigureAwait(false);
             link.IsNew = false;
             if (links.LeadsHere(link))
@@ -158,15 +159,15 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         }
         foreach (MigratedKey key in keys)
         {
-            await AddRestoreAsync(link, key, end).ConfigureAwait(false);
-            if (_output.WrittenCount >= Chunk) await SendAsync(link, end).ConfigureAwait(false);
+            await AddRestoreAsync(link, key, limit).ConfigureAwait(false);
+            if (_output.WrittenCount >= Chunk) await SendAsync(link, limit).ConfigureAwait(false);
         }
-        await SendAsync(link, end).ConfigureAwait(false);
+        await SendAsync(link, limit).ConfigureAwait(false);
         _isWriting = false;
         if (!isFirst) await ReadStartAsync().ConfigureAwait(false);
         foreach (MigratedKey key in keys)
         {
-            string reply = await ReplyAsync(link, end).ConfigureAwait(false);
+            string reply = await ReplyAsync(link, limit).ConfigureAwait(false);
             string? error = IsError(login) ? login : IsError(selection) ? selection : IsError(reply) ? reply : null;
             key.IsConfirmed = error is null;
             if (error is not null) _refusal ??= $"ERR Target instance replied with error: {error[1..]}";
@@ -176,15 +177,15 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         async ValueTask ReadStartAsync()
         {
             _isWriting = false;
-            if (target.Password is not null) login = await ReplyAsync(link, end).ConfigureAwait(false);
-            if (selects) selection = await ReplyAsync(link, end).ConfigureAwait(false);
+            if (target.Password is not null) login = await ReplyAsync(link, limit).ConfigureAwait(false);
+            if (selects) selection = await ReplyAsync(link, limit).ConfigureAwait(false);
         }
     }
 
     private static bool IsError(string reply) => reply.StartsWith('-');
 
     /// <summary>A long payload is sent from its own array.</summary>
-    private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, CancellationToken end)
+    private async ValueTask AddRestoreAsync(MigrationLink link, MigratedKey key, CancellationTokenSource limit)
     {
         byte[] payload = key.Payload;
         long ttl = key.Expiry == 0 ? 0 : Math.Max(1, key.Expiry - ServerCore.UnixMilliseconds());
@@ -199,8 +200,8 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
         else
         {
             Line('$', payload.Length);
-            await SendAsync(link, end).ConfigureAwait(false);
-            await SendAsync(link, payload, end).ConfigureAwait(false);
+            await SendAsync(link, limit).ConfigureAwait(false);
+            await SendAsync(link, payload, limit).ConfigureAwait(false);
             _output.Write("\r\n"u8);
         }
         if (key.Replaces) AddWord("REPLACE"u8);
@@ -225,24 +226,23 @@ internal sealed class Migration(MigrationLinks links, MigrationTarget target, Ti
 
     private static byte[] Number(long number) => Encoding.ASCII.GetBytes(number.ToString(CultureInfo.InvariantCulture));
 
-    private async ValueTask SendAsync(MigrationLink link, CancellationToken end)
+    private async ValueTask SendAsync(MigrationLink link, CancellationTokenSource limit)
     {
-        await SendAsync(link, _output.WrittenMemory, end).ConfigureAwait(false);
+        await SendAsync(link, _output.WrittenMemory, limit).ConfigureAwait(false);
         _output.ResetWrittenCount();
     }
 
-    private async ValueTask SendAsync(MigrationLink link, ReadOnlyMemory<byte> bytes, CancellationToken end)
+    private async ValueTask SendAsync(MigrationLink link, ReadOnlyMemory<byte> bytes, CancellationTokenSource limit)
     {
         for (; bytes.Length > 0; bytes = bytes[Math.Min(Chunk, bytes.Length)..])
-            await link.Channel.SendAsync(bytes[..Math.Min(Chunk, bytes.Length)], Patience(end)).ConfigureAwait(false);
+            await link.Channel.SendAsync(bytes[..Math.Min(Chunk, bytes.Length)], Patience(limit)).ConfigureAwait(false);
     }
 
-    private ValueTask<string> ReplyAsync(MigrationLink link, CancellationToken end) => link.Channel.ReadLineAsync(Patience(end));
+    private ValueTask<string> ReplyAsync(MigrationLink link, CancellationTokenSource limit) => link.Channel.ReadLineAsync(Patience(limit));
 
-    /// <summary>A limit for one operation. Its timer is freed when it fires.</summary>
-    private CancellationToken Patience(CancellationToken end)
+    /// <summary>Begins the limit for the next operation, with the one timer of this run.</summary>
+    private CancellationToken Patience(CancellationTokenSource limit)
     {
-        var limit = CancellationTokenSource.CreateLinkedTokenSource(end);
         limit.CancelAfter(patience);
         return limit.Token;
     }

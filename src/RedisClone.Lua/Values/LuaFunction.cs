@@ -24,8 +24,10 @@ public abstract class LuaFunction : LuaObject
 /// <summary>A function written in C#, with its upvalues.</summary>
 public sealed class LuaHostFunction : LuaFunction
 {
-    /// <summary>The size of the object with its delegate.</summary>
-    private const int BaseSize = 112;
+    /// <summary>The size of the object. All interpreters share the delegate of a static method.</summary>
+    private const int BaseSize = 48;
+
+    private const int DelegateSize = 64;
 
     internal readonly LuaHostBody Body;
     internal readonly LuaValue[] Upvalues;
@@ -36,7 +38,7 @@ public sealed class LuaHostFunction : LuaFunction
         Upvalues = upvalues;
     }
 
-    internal long Size => SizeOf(Upvalues.Length);
+    internal long Size => SizeOf(Upvalues.Length) + (Body.Target is null ? 0 : DelegateSize);
 
     internal static long SizeOf(int upvalues) => BaseSize + (upvalues == 0 ? 0 : 24 + (16L * upvalues));
 }

@@ -136,7 +136,7 @@ internal sealed partial class Connection
                     if (!Reject(row, request, Errors.AllocationFailed, lane, ref started)) return Pace.EndOfBatch;
                     continue;
                 }
-                transaction.Add(row, request, row.FlagsFor(request, Session));
+                transaction.Add(row, request, row.FlagsFor(request, Session), row.HashOfFirstKey(request, _server.Shards));
                 Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);
             }

@@ -79,6 +79,7 @@ public sealed class ReplicaRoleTests
         const string stale = "#!lua flags=allow-stale,no-writes\nreturn redis.pcall(ARGV[1], 'k')";
         client.Expect("-ERR Can not execute the command on a stale replica", "EVAL", stale, "0", "GET");
         Assert.Contains("run_id", client.Call("EVAL", stale.Replace("'k'", "'server'", StringComparison.Ordinal), "0", "INFO").Text!, StringComparison.Ordinal);
+        client.Expect(down, "EVAL", "return 1", "0");
         client.Expect("+OK", "REPLICAOF", "NO", "ONE");
         client.Expect("$nil", "GET", "k");
     }

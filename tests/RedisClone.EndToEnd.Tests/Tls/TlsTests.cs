@@ -295,8 +295,8 @@ public sealed class TlsTests : IDisposable
     {
         const int size = 20_000_000;
         using var server = new ShellServer("export DOTNET_GCHeapHardLimit=0x10000000; exec SERVER > log", [.. Arguments("--tls-auth-clients", "no")]);
+        using (RespClient writer = server.Connect()) writer.Expect("+OK", "SET", "long", new string('x', size));
         using RespClient plain = server.Connect();
-        plain.Expect("+OK", "SET", "long", new string('x', size));
         using var client = new TlsClient(_port);
         Assert.Equal("+OK", client.Call("CLIENT SETNAME slow"));
         client.Send("GET long");

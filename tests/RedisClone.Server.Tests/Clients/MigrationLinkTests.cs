@@ -2,12 +2,34 @@ using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Migrating;
 using RedisClone.Engine.Replication.Following;
+using RedisClone.Server.Tests.Commands;
+using RedisClone.Server.Tests.Replication;
 
 namespace RedisClone.Server.Tests.Clients;
 
-/// <summary>How MIGRATE finds out that its connection leads to the server itself.</summary>
+/// <summary>The connections of MIGRATE.</summary>
 public sealed class MigrationLinkTests
 {
+    /// <summary>redis-cli moves a slot by thousands of MIGRATE with a timeout of a minute. Nothing of one that has ended stays until then.</summary>
+    [Fact]
+    public async Task ATransferLeavesNoTimer()
+    {
+        const int runs = 2000;
+        var host = new CommandHost();
+        host.Core.Role.Connector = new ScriptedPeer("none", []);
+        var target = new MigrationTarget("127.0.0.1", "1", Database: 0, User: null, Password: null);
+        long before = Timer.ActiveCount;
+        for (int i = 0; i < runs; i++)
+        {
+            var migration = new Migration(host.Core.MigrationLinks, target, TimeSpan.FromHours(1));
+            migration.Keys.Add(new MigratedKey("key"u8.ToArray()) { Payload = "value"u8.ToArray() });
+            await migration.RunAsync(CancellationToken.None);
+            Assert.Null(migration.Error);
+        }
+        // Other tests have timers too.
+        Assert.True(Timer.ActiveCount - before < runs, $"{Timer.ActiveCount - before} timers");
+    }
+
     /// <summary>A client may have the same local port as a connection to another server.</summary>
     [Fact]
     public async Task AClientWithTheSamePortIsNotTheConnection()

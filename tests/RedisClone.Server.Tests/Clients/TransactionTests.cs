@@ -121,7 +121,7 @@ public sealed class TransactionTests(ITestOutputHelper output)
             queued.Add((row, arguments, random.Next()));
             var slices = new List<ArgSlice>();
             foreach (string argument in arguments) slices.Add(new ArgSlice(slices.Count == 0 ? 0 : slices[^1].Offset + slices[^1].Length, argument.Length));
-            transaction.Add(row, new Request(Encoding.Latin1.GetBytes(string.Concat(arguments)), slices.ToArray(), queued[^1].Wire), row.Flags);
+            transaction.Add(row, new Request(Encoding.Latin1.GetBytes(string.Concat(arguments)), slices.ToArray(), queued[^1].Wire), row.Flags, hash: 0);
         }
         Assert.Equal(queued.Count, transaction.Count);
         int at = 0;

@@ -7,6 +7,7 @@ using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Shards;
 using RedisClone.Server.Tests.Commands;
+using RedisClone.Server.Tests.Replication;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Cluster;
@@ -29,9 +30,9 @@ public sealed class SlotMigrationTests
         Publish();
     }
 
-    private ClusterMember Cluster => _host.Core.Cluster!;
+    private ClusterMember Member => _host.Core.Cluster!;
 
-    private ClusterState State => Cluster.State;
+    private ClusterState State => Member.State;
 
     [Theory]
     [InlineData("IMPORT 1", "ERR wrong number of arguments for 'cluster|migration' command")]
@@ -82,10 +83,10 @@ public sealed class SlotMigrationTests
     /// <summary>The attempt fails at once without a network; a failed one may be replaced.</summary>
     private string ReplyToSecondImport()
     {
-        lock (Cluster.Gate)
+        lock (Member.Gate)
         {
-            foreach (SlotTask task in Cluster.Migrations.All) task.State = SlotTaskState.Connecting;
-            return Cluster.Migrations.Import(SetOf(MovedSlot), out string error) is null ? $"ERR {error}" : "";
+            foreach (SlotTask task in Member.Migrations.All) task.State = SlotTaskState.Connecting;
+            return Member.Migrations.Import(SetOf(MovedSlot), out string error) is null ? $"ERR {error}" : "";
         }
     }
 
@@ -118,10 +119,10 @@ public sealed class SlotMigrationTests
         var replica = new ClusterNode(NodeId.New(), NodeFlags.Replica, 0);
         State.Add(replica);
         ClusterState.Attach(replica, State.Myself);
-        ClusterBus bus = Cluster.Bus;
+        ClusterBus bus = Member.Bus;
         replica.Link = new BusLink(bus, replica, 0);
         _other.Link = new BusLink(bus, _other, 0);
-        SlotAnnouncement announcement = Cluster.Migrations.Announcement;
+        SlotAnnouncement announcement = Member.Migrations.Announcement;
         announcement.Begin(SetOf(MovedSlot));
         Assert.True(Tells(replica.Link));
         Assert.False(Tells(_other.Link));
@@ -206,6 +207,117 @@ public sealed class SlotMigrationTests
         Assert.Contains("OK", _host.Run($"SET {MovedKey} 1"), StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// Keys that an earlier ownership has left are older than those of the present owner. They are removed before the slot comes back by any
+    /// way, and not only in the background.
+    /// </summary>
+    [Theory]
+    [InlineData("SETSLOT 0 IMPORTING NODE")]
+    [InlineData("SETSLOT 0 NODE MYSELF")]
+    [InlineData("ADDSLOTS 0")]
+    [InlineData("ADDSLOTSRANGE 0 0")]
+    public void OldKeysAreRemovedBeforeASlotComesBack(string command)
+    {
+        LeaveOldKeys(count: 300);
+        if (command.StartsWith('A')) State.Unassign(MovedSlot);
+        Assert.Equal("OK", Cluster(command));
+        Publish();
+        Assert.Equal("1", _host.Run("DBSIZE"));
+        Assert.DoesNotContain("06S", _host.Run("KEYS *"), StringComparison.Ordinal);
+    }
+
+    /// <summary>Keys that may be the only ones stay: an interrupted move by redis-cli has left them.</summary>
+    [Fact]
+    public void OtherKeysStayWhenASlotComesBack()
+    {
+        LeaveOldKeys(count: 3);
+        State.Removable.Clear();
+        Assert.Equal("OK", Cluster("SETSLOT 0 IMPORTING NODE"));
+        Publish();
+        Assert.Equal("4", _host.Run("DBSIZE"));
+    }
+
+    /// <summary>The removed keys are effects of their own, and a transaction is one unit.</summary>
+    [Fact]
+    public void ATransactionDoesNotTakeASlotWithOldKeys()
+    {
+        LeaveOldKeys(count: 3);
+        _host.InTransaction = true;
+        Assert.Contains("ERR Old keys of hash slot 0 are being removed", Cluster("SETSLOT 0 IMPORTING NODE"), StringComparison.Ordinal);
+        Assert.Null(State.Importing[MovedSlot]);
+    }
+
+    [Fact]
+    public void ASlotThatIsBeingImportedIsNotSetToImporting()
+    {
+        State.Assign(MovedSlot, _other);
+        _host.Core.Role.Connector = new ScriptedPeer("SLOTSTREAM", "$100\r\n"u8.ToArray());
+        (_other.Ip, _other.Port) = ("127.0.0.1", 1);
+        string id = _host.Run("CLUSTER MIGRATION IMPORT 0 0").Trim('"');
+        FollowingHost.Until(() => Member.Migrations.IsFilling(MovedSlot));
+        foreach (string command in new[] { "SETSLOT 0 IMPORTING NODE", "SETSLOT 0 NODE MYSELF" })
+            Assert.Contains("ERR Hash slot 0 is being imported", Cluster(command), StringComparison.Ordinal);
+        Assert.Contains("1", _host.Run($"CLUSTER MIGRATION CANCEL ID {id}"), StringComparison.Ordinal);
+        Assert.Equal("OK", Cluster("SETSLOT 0 IMPORTING NODE"));
+    }
+
+    /// <summary>The slot has moved to the other node, and the background has not removed its keys yet.</summary>
+    private void LeaveOldKeys(int count)
+    {
+        _host.Run($"SET {KeptKey} 1");
+        for (int i = 0; i < count; i++) _host.Run($"SET {{06S}}{i} 1");
+        State.Assign(MovedSlot, _other);
+        State.Removable.Add(MovedSlot);
+        Publish();
+    }
+
+    private string Cluster(string command) =>
+        _host.Run($"CLUSTER {command.Replace("NODE MYSELF", $"NODE {State.Myself.Name}").Replace("IMPORTING NODE", $"IMPORTING {_other.Name}")}").Trim('"');
+
+    /// <summary>
+    /// A replica that replaces a primary which has just lost a slot must not keep the old keys. The primary itself tells what it removes as
+    /// soon as it knows of the loss.
+    /// </summary>
+    [Fact]
+    public void AReplicaNotesTheSlotsThatItsPrimaryHasLost()
+    {
+        ClusterNode myself = State.Myself, primary = new(NodeId.New(), NodeFlags.Primary, 0) { ConfigEpoch = 1 };
+        State.Add(primary);
+        State.MoveAll(myself, primary);
+        State.MakeMyselfReplicaOf(primary);
+        ToldSlots removable = State.RemovableOfPrimary;
+        var link = new BusLink(Member.Bus, primary, 0);
+        removable.Begin(link, primary.Slots.Bytes);
+        Lose();
+        Assert.True(removable.Contains(MovedSlot));
+        Assert.False(removable.Contains(MovedSlot + 1));
+        // A message that the primary has sent before it knew of the loss.
+        removable.Begin(link, AllSlots().Bytes);
+        Assert.True(removable.Contains(MovedSlot));
+        removable.Begin(link, primary.Slots.Bytes);
+        Assert.False(removable.Contains(MovedSlot));
+
+        // The primary knew of the loss before this node: its own word counts.
+        State.Assign(MovedSlot, primary);
+        State.NotClaimed.Add(MovedSlot);
+        Lose();
+        Assert.False(removable.Contains(MovedSlot));
+
+        // The primary has the slot again.
+        removable.NoteLost(MovedSlot);
+        State.Assign(MovedSlot, primary);
+        Assert.False(removable.Contains(MovedSlot));
+
+        void Lose() => Member.Claims.Take(_other, epoch: 2, SetOf(MovedSlot).Bytes);
+    }
+
+    private static SlotSet AllSlots()
+    {
+        var slots = new SlotSet();
+        for (int slot = 0; slot < KeySlot.Count; slot++) slots.Add(slot);
+        return slots;
+    }
+
     [Fact]
     public void TheStreamHasTheWritesOfItsSlotsOnly()
     {
@@ -253,5 +365,5 @@ public sealed class SlotMigrationTests
 
     private Shard ShardOf(string key) => _host.Core.Shards.Of(_host.Core.Shards.HashOf(Encoding.ASCII.GetBytes(key)));
 
-    private void Publish() => Cluster.Served.Update(State, mayGain: true);
+    private void Publish() => Member.Served.Update(State, mayGain: true);
 }

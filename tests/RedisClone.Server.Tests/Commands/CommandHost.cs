@@ -40,6 +40,9 @@ internal sealed class CommandHost : IEffectSink
 
     public int RespVersion { set => _session.Reply.Version = value; }
 
+    /// <summary>Whether the commands run as if EXEC ran them.</summary>
+    public bool InTransaction { set => _session.InTransaction = value; }
+
     /// <summary>Runs a command of words (Latin 1, one byte per character) and returns its reply in a readable form.</summary>
     public string Run(string line) => Call(line.Split(' '));
 

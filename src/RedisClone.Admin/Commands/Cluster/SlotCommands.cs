@@ -66,7 +66,7 @@ internal static class SlotCommands
         int slot = c.Failed ? 0 : Slot(ref c, 2);
         if (c.Failed) return;
         if (c.Is(3, "migrating"u8) && c.Args.Count == 5) Migrate(ref c, state, slot);
-        else if (c.Is(3, "importing"u8) && c.Args.Count == 5) Import(ref c, state, slot);
+        else if (c.Is(3, "importing"u8) && c.Args.Count == 5) Import(ref c, cluster, slot);
         else if (c.Is(3, "stable"u8) && c.Args.Count == 4) state.Importing[slot] = state.Migrating[slot] = null;
         else if (c.Is(3, "node"u8) && c.Args.Count == 5) Assign(ref c, cluster, slot);
         else c.Fail("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
@@ -82,10 +82,24 @@ internal static class SlotCommands
         else if (Target(ref c, state, "ERR I don't know about node ") is { } target) state.Migrating[slot] = target;
     }
 
-    private static void Import(ref CommandContext c, ClusterState state, int slot)
+    private static void Import(ref CommandContext c, ClusterMember cluster, int slot)
     {
+        ClusterState state = cluster.State;
         if (state.OwnerOf(slot) == state.Myself) c.Fail($"ERR I'm already the owner of hash slot {slot}");
-        else if (Target(ref c, state, "ERR I don't know about node ") is { } source) state.Importing[slot] = source;
+        else if (Target(ref c, state, "ERR I don't know about node ") is { } source && MayTake(ref c, cluster, slot)) state.Importing[slot] = source;
+    }
+
+    /// <summary>
+    /// Whether this node may take a slot of another node. Keys that an earlier ownership or import has left here are removed before:
+    /// clients have changed and deleted them at the other node.
+    /// </summary>
+    private static bool MayTake(ref CommandContext c, ClusterMember cluster, int slot)
+    {
+        if (cluster.Migrations.IsFilling(slot)) c.Fail($"ERR Hash slot {slot} is being imported. Use CLUSTER MIGRATION CANCEL first");
+        // The removed keys are units of effects of their own, which a transaction cannot contain.
+        else if (cluster.Drop.HasLeft(slot) && (c.Session.InTransaction || !cluster.Drop.TryRunHeld(slot)))
+            c.Fail($"ERR Old keys of hash slot {slot} are being removed, try again later");
+        return !c.Failed;
     }
 
     private static void Assign(ref CommandContext c, ClusterMember cluster, int slot)
@@ -94,6 +108,7 @@ internal static class SlotCommands
         ClusterNode myself = state.Myself;
         if (Target(ref c, state, "ERR Unknown node ") is not { } owner) return;
         bool wasMine = state.OwnerOf(slot) == myself;
+        if (owner == myself && !wasMine && !MayTake(ref c, cluster, slot)) return;
         bool hasKeys = (wasMine || state.Migrating[slot] is not null) && SlotKeys.Count(c.Server, slot) > 0;
         if (wasMine && owner != myself && hasKeys)
         {
@@ -130,6 +145,8 @@ internal static class SlotCommands
             ? RangesFrom(ref c, 2, slot => RefuseChange(state, slot, isAddition))
             : Collect(ref c, 2, areRanges: false, slot => RefuseChange(state, slot, isAddition));
         if (slots is null) return;
+        for (int slot = 0; slot < KeySlot.Count && isAddition; slot++)
+            if (slots.Contains(slot) && !MayTake(ref c, cluster, slot)) return;
         for (int slot = 0; slot < KeySlot.Count; slot++)
         {
             if (!slots.Contains(slot)) continue;

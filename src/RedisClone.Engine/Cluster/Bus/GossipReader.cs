@@ -86,7 +86,7 @@ internal sealed class GossipReader(ServerCore server, ClusterMember cluster)
     public void TakeExtensions(ClusterNode sender, BusLink link, in BusMessage message, long now)
     {
         bool isOfPrimary = sender == State.Myself.Primary && link.IsInbound;
-        if (isOfPrimary) State.RemovableOfPrimary.Begin(link);
+        if (isOfPrimary) State.RemovableOfPrimary.Begin(link, message.Slots);
         string hostName = "", humanName = "";
         string shard = sender.Leader.ShardId;
         ReadOnlySpan<byte> rest = message.Data;
@@ -106,7 +106,7 @@ internal sealed class GossipReader(ServerCore server, ClusterMember cluster)
                     Forget(data, now);
                     break;
                 case RemovableExtension when isOfPrimary:
-                    State.RemovableOfPrimary.Slots.CopyFrom(data[..SlotSet.Length]);
+                    State.RemovableOfPrimary.Take(data[..SlotSet.Length]);
                     break;
                 case ShardExtension when NodeId.IsValid(BusMessage.Text(data[..NodeId.Length])):
                     shard = BusMessage.Text(data[..NodeId.Length]);

@@ -36,6 +36,7 @@ internal sealed class SlotClaims(ServerCore server, ClusterMember cluster)
             {
                 isReplaced = true;
                 lost++;
+                if (owner != myself && !State.NotClaimed.Contains(slot)) State.RemovableOfPrimary.NoteLost(slot);
             }
             State.Assign(slot, claimant);
             State.Later(Pending.Save | Pending.Health | Pending.Flush);

@@ -31,8 +31,23 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         if (row.Handler != TransactionCommands.ExecHandler) isServed = AreServed(row, c.Args, ref slot);
         else if (c.Session.Transaction is not { NeedsShards: true } queue) return null;
         else
-            foreach (Transaction.Queued queued in queue) isServed = isServed && AreServed(queued.Row, queued.Request, ref slot);
+            foreach (Transaction.Queued queued in queue) isServed = isServed && IsServed(queued, ref slot);
         return isServed ? null : RefuseUnserved(ref c);
+    }
+
+    private bool IsServed(in Transaction.Queued queued, ref int slot)
+    {
+        CommandRow row = queued.Row;
+        if (!row.HasSingleKey || row.Channels != ChannelUse.None || row.FirstKey >= queued.Request.Count) return AreServed(row, queued.Request, ref slot);
+        return IsServed(KeySlot.OfHash(queued.Hash), ref slot);
+    }
+
+    /// <summary>Whether a further slot is the one of the keys before it, or the first one and served here.</summary>
+    private bool IsServed(int next, ref int slot)
+    {
+        bool isServed = next == slot || slot < 0 && cluster.Served.Contains(next);
+        slot = next;
+        return isServed;
     }
 
     /// <summary>Whether all keys have one slot, and this node serves it. Most commands need no further look.</summary>
@@ -44,12 +59,7 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
         bool areServed = true;
         if (row.CollectKeys(request, ref positions))
         {
-            for (int i = 0; i < positions.Count && areServed; i++)
-            {
-                int next = KeySlot.Of(request[positions[i]]);
-                areServed = next == slot || slot < 0 && cluster.Served.Contains(next);
-                slot = next;
-            }
+            for (int i = 0; i < positions.Count && areServed; i++) areServed = IsServed(KeySlot.Of(request[positions[i]]), ref slot);
         }
         positions.Dispose();
         return areServed;
@@ -76,7 +86,8 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
     /// </summary>
     public string? RefuseInAdvance(Session session, CommandRow row, in Request request)
     {
-        if (session.IsReplay || session.IsPrimary || row.Handler == TransactionCommands.ExecHandler) return null;
+        int slot = -1;
+        if (session.IsReplay || session.IsPrimary || row.Handler == TransactionCommands.ExecHandler || AreServed(row, request, ref slot)) return null;
         var keys = new RequestedKeys(0);
         keys.Add(row, request);
         return Judge(ref keys, session, row, row.FlagsFor(request, session), mayLook: false, cluster.State.IsOk);

@@ -49,6 +49,24 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         }
     }
 
+    /// <summary>
+    /// Removes the keys of a slot that this node is about to take back, because they are older than those of the present owner. False if
+    /// they cannot be removed now. The caller holds every shard and the lock of the cluster.
+    /// </summary>
+    public bool TryRunHeld(int slot)
+    {
+        bool hasMore = HasLeft(slot);
+        while (hasMore)
+        {
+            if (server.Pause.IsOn || server.IsDiskBehind || server.DiskRefusal is not null) return false;
+            hasMore = SlotKeys.Remove(server, slot, KeysPerSlice);
+        }
+        return true;
+    }
+
+    /// <summary>Whether a slot has keys that are left over. The caller holds the shard of the slot and the lock of the cluster.</summary>
+    public bool HasLeft(int slot) => IsLeftOver(slot) && SlotKeys.Count(server, slot) > 0;
+
     private void RunAll()
     {
         while (true)
@@ -90,13 +108,15 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     }
 
     /// <summary>
-    /// Whether the keys of a slot may go. They stay if they may be the only ones, or if the slot has come back meanwhile. An import holds
-    /// every shard to add keys, so the answer holds as long as the caller holds the shard of the slot.
+    /// Whether the keys of a slot may go. They stay if the slot has come back meanwhile. An import holds every shard to add keys, so the
+    /// answer holds as long as the caller holds the shard of the slot.
     /// </summary>
     private bool MayDrop(int slot)
     {
-        lock (cluster.Gate)
-            return cluster.State is { Myself.IsPrimary: true } state && state.IsForeign(slot) && state.Removable.Contains(slot)
-                && !cluster.Migrations.IsFilling(slot);
+        lock (cluster.Gate) return cluster.State.IsForeign(slot) && IsLeftOver(slot);
     }
+
+    /// <summary>Whether the keys of a slot are left over from an owner that has lost it, or from an import that has failed.</summary>
+    private bool IsLeftOver(int slot) =>
+        cluster.State is { Myself.IsPrimary: true } state && state.Removable.Contains(slot) && !cluster.Migrations.IsFilling(slot);
 }

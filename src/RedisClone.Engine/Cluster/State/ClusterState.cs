@@ -66,7 +66,7 @@ internal sealed class ClusterState
     /// </summary>
     public SlotSet Removable { get; } = new();
 
-    /// <summary>On a replica: what its primary has told of its own <see cref="Removable"/>.</summary>
+    /// <summary>On a replica: the <see cref="Removable"/> of its primary, as far as it is known here.</summary>
     public ToldSlots RemovableOfPrimary { get; } = new();
 
     /// <summary>
@@ -146,6 +146,7 @@ internal sealed class ClusterState
         if (_owners[slot] is not null) Unassign(slot);
         node.Slots.Add(slot);
         if (node.IsMyself) Removable.Remove(slot);
+        if (node == Myself.Primary) RemovableOfPrimary.Remove(slot);
         Volatile.Write(ref _owners[slot], node);
         // A primary that gets its first slot may also get replicas of others, like all primaries that have replicas.
         if (node.Slots.Count == 1 && Array.Exists(_all, static other => other.Replicas.Count > 0)) node.Flags |= NodeFlags.MigrateTo;
@@ -213,6 +214,7 @@ internal sealed class ClusterState
             Myself.Flags = Myself.Flags & ~(NodeFlags.Primary | NodeFlags.MigrateTo) | NodeFlags.Replica;
             CloseAllSlots();
         }
+        if (Myself.Primary != primary) RemovableOfPrimary.Clear();
         Attach(Myself, primary);
         SlotsChanged = true;
         Later(Pending.Save | Pending.Health | Pending.Flush);

@@ -65,9 +65,11 @@ internal sealed class SlotSet
         Count = CountOf(_bits);
     }
 
-    public void IntersectWith(SlotSet other)
+    public void IntersectWith(SlotSet other) => IntersectWith(other._bits);
+
+    public void IntersectWith(ReadOnlySpan<byte> bits)
     {
-        for (int i = 0; i < Length; i++) _bits[i] &= other._bits[i];
+        for (int i = 0; i < Length; i++) _bits[i] &= bits[i];
         Count = CountOf(_bits);
     }
 

@@ -64,10 +64,13 @@ internal static class ScriptCommands
         },
     ];
 
-    /// <summary>The flags of a command that runs a script. Flags that the script declares replace the general ones.</summary>
+    /// <summary>
+    /// The flags of a command that runs a script. Flags that the script declares replace the general ones. A script without declared flags
+    /// may not run on stale data.
+    /// </summary>
     public static CommandFlags FlagsOf(CommandFlags command, ScriptFlags script)
     {
-        if ((script & ScriptFlags.Compatible) != 0) return command;
+        if ((script & ScriptFlags.Compatible) != 0) return command & ~Stale;
         command &= ~(Stale | MayReplicate);
         if ((script & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0) command |= DenyOom;
         if ((script & ScriptFlags.NoWrites) == 0) command |= Write;

@@ -153,8 +153,7 @@ internal static class TransactionCommands
             }
             // Queued commands write no effects of their own. Their effects form one unit, which is appended at the end of
             // EXEC.
-            ulong hash = row.HashOfFirstKey(request, c.Data.Shards);
-            var part = new CommandContext(session, row, request, hash, c.Lane, c.Held, c.Now, cannotMove: true);
+            var part = new CommandContext(session, row, request, queued.Hash, c.Lane, c.Held, c.Now, cannotMove: true);
             part.LacksMemory = c.LacksMemory;
             int errors = c.Reply.Errors;
             c.Clients.Executor.RunPart(ref part, ref started);
@@ -195,8 +194,7 @@ internal static class TransactionCommands
         {
             if (queued.Row.Has(Long)) return true;
             if (!queued.Row.Has(ReadOnly) || !queued.Row.HasSingleKey) continue;
-            ulong hash = queued.Row.HashOfFirstKey(queued.Request, c.Data.Shards);
-            Entry entry = c.KeyspaceOf(hash).Find(queued.Request[queued.Row.FirstKey], hash);
+            Entry entry = c.KeyspaceOf(queued.Hash).Find(queued.Request[queued.Row.FirstKey], queued.Hash);
             if (entry.Exists && (read += entry.Value.Length) > Limits.UnflushedReplies) return true;
         }
         return false;
@@ -224,7 +222,7 @@ internal static class TransactionCommands
     {
         ShardSet set = ShardsOfWatch(request, session);
         if (session.Transaction is not { NeedsShards: true } transaction) return set;
-        foreach (Transaction.Queued queued in transaction) set.Add(Router.ShardsOf(session.Server, session, queued.Row, queued.Request));
+        foreach (Transaction.Queued queued in transaction) set.Add(Router.ShardsOf(session.Server, session, queued));
         return set;
     }
 }

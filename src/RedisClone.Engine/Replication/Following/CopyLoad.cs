@@ -21,7 +21,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         {
             string? failure = loader.Load(file);
             if (failure is null) server.Role.Copied(offer, loader.Database);
-            else server.Role.ForgetPosition(follower);
+            else server.Role.LoseData(follower);
             return failure;
         });
     }
@@ -52,7 +52,6 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         finally
         {
             if (hasData) server.Rewrites.Restore();
-            else server.Rewrites.StaySuspended();
         }
 
         string? ReplaceData()
@@ -60,6 +59,8 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
             server.Rewrites.Suspend();
             server.Backups.DataReplaced();
             hasData = had && !isDeleted;
+            // Under the same hold: a promotion after it makes the journal begin.
+            if (!hasData) server.Rewrites.StaySuspended();
             string? problem = load();
             hasData |= problem is null;
             return problem;

@@ -38,8 +38,11 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     public LinkState State => _state;
 
-    /// <summary>The time since when the link is down, in Unix milliseconds; 0 if it never was up.</summary>
-    public long DownSince { get; private set; }
+    /// <summary>
+    /// The time since when no link to a primary of this server is up, in Unix milliseconds; 0 if none ever was. A follower takes it over
+    /// from the one that it replaces.
+    /// </summary>
+    public long DownSince { get; set; }
 
     /// <summary>Whether a snapshot is loaded while the old data is served.</summary>
     public bool LoadsBeside => _loadsBeside;

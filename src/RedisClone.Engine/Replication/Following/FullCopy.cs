@@ -60,7 +60,7 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
     int IDiskFile.Read(long offset, Span<byte> into)
     {
         if (offset != BytesRead) throw new InvalidOperationException("A snapshot on a connection is read in its order.");
-        ValueTask<int> next = NextAsync();
+        ValueTask<int> next = NextAsync(ownsThread: true);
         int bytes = Math.Min(next.IsCompletedSuccessfully ? next.Result : next.AsTask().GetAwaiter().GetResult(), into.Length);
         channel.Received[..bytes].CopyTo(into);
         Take(bytes);
@@ -68,12 +68,13 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
     }
 
     /// <summary>Waits for further bytes of the snapshot. Returns their number at the beginning of the received bytes; 0 at the end.</summary>
-    private async ValueTask<int> NextAsync()
+    /// <param name="ownsThread">See <see cref="PrimaryChannel.FillAsync"/>.</param>
+    private async ValueTask<int> NextAsync(bool ownsThread = false)
     {
         if (_mark is null)
         {
             if (BytesRead == TotalBytes) return 0;
-            if (channel.Count == 0) await channel.FillAsync(end).ConfigureAwait(false);
+            if (channel.Count == 0) await channel.FillAsync(end, ownsThread).ConfigureAwait(false);
             return (int)Math.Min(channel.Count, TotalBytes - BytesRead);
         }
         while (!_hasEnded)
@@ -82,7 +83,7 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
             // The end of the received bytes may be the beginning of the mark.
             int certain = at >= 0 ? at : Math.Max(0, channel.Count - MarkLength + 1);
             if (certain > 0) return certain;
-            if (at < 0) await channel.FillAsync(end).ConfigureAwait(false);
+            if (at < 0) await channel.FillAsync(end, ownsThread).ConfigureAwait(false);
             else
             {
                 channel.Advance(MarkLength);

@@ -44,16 +44,24 @@ internal sealed class PrimaryChannel(IPrimaryConnection connection, int usualSiz
 
     public void Advance(int bytes) => _start += bytes;
 
-    /// <summary>Receives further bytes. Throws if the connection ends.</summary>
-    public async ValueTask FillAsync(CancellationToken end)
+    /// <summary>
+    /// Receives further bytes. Throws if the connection ends. The thread that completes the operations of all sockets may run the caller. As
+    /// long as the sender is faster than the caller, each read ends at once, so the caller would keep that thread: it continues on another one.
+    /// </summary>
+    /// <param name="end">Ends the wait.</param>
+    /// <param name="ownsThread">Whether the calling thread completes no operations of sockets.</param>
+    public async ValueTask FillAsync(CancellationToken end, bool ownsThread = false)
     {
         MakeRoom();
         Volatile.Write(ref _waitsSince, ServerCore.UnixMilliseconds());
-        int read = await connection.Stream.ReadAsync(_buffer.AsMemory(_end), end).ConfigureAwait(false);
+        ValueTask<int> reading = connection.Stream.ReadAsync(_buffer.AsMemory(_end), end);
+        bool isHere = reading.IsCompleted;
+        int read = await reading.ConfigureAwait(false);
         Volatile.Write(ref _waitsSince, 0);
         Volatile.Write(ref _lastInput, ServerCore.UnixMilliseconds());
         if (read == 0) throw new IOException("Connection with master lost.");
         _end += read;
+        if (isHere && !ownsThread) await Task.Yield();
     }
 
     /// <summary>Receives the next line that is not empty. A primary sends empty lines while it prepares a snapshot.</summary>

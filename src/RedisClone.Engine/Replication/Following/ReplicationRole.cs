@@ -13,6 +13,7 @@ internal sealed class ReplicationRole(ServerCore server)
 {
     private volatile Follower? _follower;
     private volatile bool _hasPart;
+    private volatile bool _isOfOtherShard;
 
     /// <summary>Opens connections to primaries; null in a host that has no network. The host sets it.</summary>
     public IPrimaryConnector? Connector { get; set; }
@@ -184,6 +185,21 @@ internal sealed class ReplicationRole(ServerCore server)
         if (IsCurrent(follower)) server.Replicas.Close();
     }
 
+    /// <summary>
+    /// Notes that the data was deleted for a copy that could not be loaded. This server must not replace its primary with it. The caller
+    /// holds every shard.
+    /// </summary>
+    public void LoseData(Follower follower)
+    {
+        ForgetPosition(follower);
+        follower.DownSince = 0;
+    }
+
+    /// <summary>
+    /// Makes the next follower begin as one whose link never was up, because the present data is not that of its primary's shard.
+    /// </summary>
+    public void ForgetAge() => _isOfOtherShard = true;
+
     public void Tend(long now) => _follower?.Tend(now);
 
     /// <summary>Ends the link at a shutdown. Nothing of the stream is applied after that.</summary>
@@ -195,8 +211,11 @@ internal sealed class ReplicationRole(ServerCore server)
 
     private void Replace(ReplicaOf primary)
     {
-        _follower?.Stop();
-        Follower follower = new(server, Connector!, primary);
+        Follower? former = _follower;
+        former?.Stop();
+        long downSince = former is null || _isOfOtherShard ? 0 : IsLinkUp ? ServerCore.UnixMilliseconds() : former.DownSince;
+        _isOfOtherShard = false;
+        Follower follower = new(server, Connector!, primary) { DownSince = downSince };
         _follower = follower;
         server.Log.LogInformation("This server follows {Host}:{Port}", primary.Host, primary.Port);
         follower.Start();
