@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Diagnostics;
 using System.Runtime;
 
@@ -78,12 +79,30 @@ public static class HeapRelief
             {
                 return GC.AllocateUninitializedArray<byte>(size, pinned);
             }
-            catch (OutOfMemoryException) when (attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve())
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
             {
                 Thread.Sleep(10 * attempt);
             }
         }
     }
+
+    /// <summary>Rents an array of the shared pool, with the same attempts.</summary>
+    public static byte[] Rent(int size)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                return ArrayPool<byte>.Shared.Rent(size);
+            }
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
+            {
+                Thread.Sleep(10 * attempt);
+            }
+        }
+    }
+
+    private static bool MayTryAgain(int attempt) => attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve();
 
     /// <summary>Ends what <see cref="BePatient"/> began.</summary>
     public readonly ref struct Patience(bool before)

@@ -1,15 +1,18 @@
+using RedisClone.Engine.Shards;
 using RedisClone.Memory;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
 
-/// <summary>Makes room in a shard while data is loaded, because no background work runs then.</summary>
+/// <summary>Makes room in shards while data is loaded, because no background work runs then, and before a snapshot.</summary>
 internal static class LoadRoom
 {
     /// <summary>The reason of a load that failed for lack of memory.</summary>
     public const string LacksMemory = "there is not enough memory for the data";
 
     private const int LargeItem = 1 << 20;
+
+    private const int BucketsPerSlice = 1024;
 
     /// <summary>
     /// Whether an item of this many bytes is loaded alone: in a small heap, it is not copied for a thread while that thread holds another
@@ -24,6 +27,28 @@ internal static class LoadRoom
         if (!isShort) return;
         while (store.Compact(int.MaxValue)) { }
         store.Arena.Trim();
+    }
+
+    /// <summary>
+    /// Packs all shards, in slices between the commands of clients, and compacts the heap. A snapshot needs buffers while sparse shards may
+    /// leave no place for them, and a journal that has failed accepts no command that would free memory. The caller holds no shard.
+    /// </summary>
+    public static void MakeForSnapshot(ServerCore server)
+    {
+        for (int i = 0; i < server.Shards.Count; i++)
+        {
+            ShardStore store = server.Shards[i].Store;
+            bool hasMore = true;
+            while (hasMore)
+            {
+                new HeldAction(server.Shards, () =>
+                {
+                    hasMore = !store.IsFreeing && store.Compact(BucketsPerSlice);
+                    if (!hasMore) store.Arena.Trim();
+                }).RunAndWait(ShardSet.Of(i));
+            }
+        }
+        HeapRelief.TryRelieve();
     }
 
     /// <summary>Makes room after an allocation has failed, and waits: the heap is compacted only now and then.</summary>

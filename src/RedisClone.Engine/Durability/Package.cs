@@ -1,5 +1,6 @@
 using System.Buffers;
 using RedisClone.Journal.Rdb;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -9,7 +10,7 @@ internal sealed class Package : IRdbTarget, IDisposable
     private const int BufferBytes = 16 * 1024;
 
     private readonly List<(byte[] Bytes, int Length)> _full = [];
-    private byte[] _last = ArrayPool<byte>.Shared.Rent(BufferBytes);
+    private byte[] _last = HeapRelief.Rent(BufferBytes);
     private int _used;
 
     public long Length { get; private set; }
@@ -32,7 +33,7 @@ internal sealed class Package : IRdbTarget, IDisposable
             int part = _last.Length - _used;
             bytes[..part].CopyTo(_last.AsSpan(_used));
             _full.Add((_last, _last.Length));
-            (_last, _used) = (ArrayPool<byte>.Shared.Rent(BufferBytes), 0);
+            (_last, _used) = (HeapRelief.Rent(BufferBytes), 0);
             bytes = bytes[part..];
         }
         bytes.CopyTo(_last.AsSpan(_used));

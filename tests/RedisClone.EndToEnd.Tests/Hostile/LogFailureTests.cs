@@ -39,6 +39,19 @@ public sealed class LogFailureTests
     }
 
     [Fact]
+    public void AUserFileBeyondTheLimitOfAFileIsRefused()
+    {
+        using var server = new ShellServer(Limited, "--save ''", "--aclfile users.acl");
+        File.WriteAllText(Path.Combine(server.Folder, "users.acl"), "");
+        using RespClient client = server.Connect();
+        for (int i = 0; i < 100; i++) client.Expect("+OK", "ACL", "SETUSER", $"user{i}", "~" + new string('x', 2000));
+        Assert.StartsWith("ERR There was an error trying to save the ACLs", client.Call("ACL", "SAVE").Text!, StringComparison.Ordinal);
+        Assert.Empty(Directory.GetFiles(server.Folder, "*.tmp"));
+        Assert.Equal("", File.ReadAllText(Path.Combine(server.Folder, "users.acl")));
+        server.AssertStops();
+    }
+
+    [Fact]
     public void AFullPipeLosesOnlyLogLines()
     {
         using var server = new ShellServer("SERVER | sleep 600", "--save ''", "--enable-debug-command yes", "--appendonly yes");

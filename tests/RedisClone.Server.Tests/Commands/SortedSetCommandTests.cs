@@ -57,6 +57,19 @@ public sealed class SortedSetCommandTests
         Assert.Equal([effect], _host.EffectsOf(command));
     }
 
+    /// <summary>
+    /// Among different scores, the members of a lexicographical range depend on the structure of the set, so the effect names them.
+    /// </summary>
+    [Theory]
+    [InlineData("ZADD z 1 a 1 b 1 c", "ZREMRANGEBYLEX z - [b")]
+    [InlineData("ZADD z 1 a 2 b 3 c", "ZREM z a b")]
+    public void TheEffectOfARemovalByMemberNamesWhatItRemoves(string members, string effect)
+    {
+        _host.Run(members);
+        Assert.Equal([effect], _host.EffectsOf("ZREMRANGEBYLEX z - [b"));
+        Assert.Equal("[c]", _host.Run("ZRANGE z 0 -1"));
+    }
+
     [Theory]
     [InlineData("GEODIST g Palermo Catania km", "166.2742")]
     [InlineData("GEOHASH g Palermo Catania no", "[sqc8b49rny0 sqdtr74hyu0 nil]")]

@@ -140,10 +140,36 @@ internal static class SortedSetRangeCommands
         if (c.MoveToWorker(range.Count)) return;
         if (range.Count > 0)
         {
+            if (kind == RangeKind.Member && HasSeveralScores(entry)) ReplaceWithMembers(ref c, entry, range);
             SortedSetValue.RemoveRange(entry, range);
             c.Modified(1, NotifyFlags.Zset, keyEvent);
             c.RemoveIfEmpty(entry, SortedSetValue.Count(entry), 1);
         }
         c.Reply.Integer(range.Count);
+    }
+
+    private static bool HasSeveralScores(in Entry entry)
+    {
+        long last = SortedSetValue.Count(entry) - 1;
+        return ScoreAt(entry, 0) != ScoreAt(entry, last);
+    }
+
+    private static double ScoreAt(in Entry entry, long rank)
+    {
+        foreach (ScoredMember member in SortedSetValue.Members(entry, new RankRange(rank, 1))) return member.Score;
+        throw new InvalidOperationException("A rank within the set has no member.");
+    }
+
+    /// <summary>
+    /// Replaces the effect by the members. Among different scores, members are in no order, so the search for a range of them ends at a
+    /// place that depends on the structure of the set. A replica has another structure.
+    /// </summary>
+    private static void ReplaceWithMembers(ref CommandContext c, in Entry entry, RankRange range)
+    {
+        if (c.ReplaceEffect((int)range.Count + 2) is not { } effect) return;
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        effect.Add("ZREM"u8);
+        effect.Add(c.Args[1]);
+        foreach (ScoredMember member in SortedSetValue.Members(entry, range)) effect.Add(member.Member.Text(digits));
     }
 }
