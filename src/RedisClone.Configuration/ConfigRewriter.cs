@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Journal.Disk;
+using RedisClone.Journal.Format;
 
 namespace RedisClone.Configuration;
 
@@ -43,7 +44,8 @@ internal sealed class ConfigRewriter
         if (describeUsers is not null)
         {
             IEnumerable<string> users = config.AclFile.Length > 0 ? [] : describeUsers();
-            rewriter.Replace("user", users.Select(static user => new RewriteLine($"user {ConfigText.Join(user.Split(' '))}", Forced: true)));
+            rewriter.Replace("user", users.Select(static user => new RewriteLine(
+                $"user {string.Join(' ', user.Split(' ').Select(QuotedWords.QuoteIfNeeded))}", Forced: true) { IsInBytes = true }));
         }
         return rewriter.Join();
     }
@@ -75,8 +77,8 @@ internal sealed class ConfigRewriter
         Queue<int>? numbers = _linesOf.GetValueOrDefault(name);
         foreach (RewriteLine line in lines)
         {
-            if (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = ConfigText.ToLine(line.Text);
-            else if (line.Forced || _everything) Append(ConfigText.ToLine(line.Text));
+            if (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = line.Line;
+            else if (line.Forced || _everything) Append(line.Line);
         }
         while (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = "";
     }

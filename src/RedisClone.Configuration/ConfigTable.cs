@@ -33,7 +33,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     private static readonly Dictionary<string, Parameter> ByName = IndexByName();
 
     /// <summary>
-    /// Returns the `user` lines for CONFIG REWRITE, without the first word. If not set, the lines in the file are kept.
+    /// Returns the `user` lines for CONFIG REWRITE, without the first word and with one char per byte. If not set, the lines in the file are kept.
     /// </summary>
     public Func<IEnumerable<string>>? DescribeUsers { get; set; }
 

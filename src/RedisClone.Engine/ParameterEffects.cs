@@ -52,7 +52,7 @@ internal static class ParameterEffects
         });
         On(server, "requirepass", () => server.Access.Users.SetDefaultPassword(config.RequirePass));
         On(server, "acl-pubsub-default", server.Access.Adapt);
-        server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Text} {ConfigText.FromLine(user.Permissions.ToString())}");
+        server.Parameters.DescribeUsers = () => server.Access.Users.All.Select(user => $"{user.Name} {user.Permissions}");
         On(server, "repl-backlog-size", () => server.Replicas.Stream.BacklogSize = config.ReplBacklogSize);
         foreach (string name in Announced) On(server, name, () => server.Cluster?.Announce());
         server.Parameters.OnChanged("tls-cluster", () =>

@@ -175,18 +175,18 @@ internal static class Hosting
         {
             TlsHandshakes tls = kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>();
             listen.Use(next => connection => tls.CountAsync(connection, next));
-            tls.Use(listen);
+            tls.Use(listen, TlsPeers.Clients);
             listen.UseConnectionHandler<RedisConnectionHandler>();
         });
         kestrel.Listen(ClientPort.Bus, listen =>
         {
-            if (config.TlsCluster) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen);
+            if (config.TlsCluster) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen, TlsPeers.Nodes);
             listen.UseConnectionHandler<BusConnectionHandler>();
         });
         kestrel.Listen(ClientPort.Metrics, listen => MetricsEndpoint.Use(listen, Limits.MetricsConnections));
         kestrel.Listen(ClientPort.Http, listen =>
         {
-            if (config.HttpTls) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen, forBrowsers: true);
+            if (config.HttpTls) kestrel.ApplicationServices.GetRequiredService<TlsHandshakes>().Use(listen, TlsPeers.Browsers);
             MetricsEndpoint.Use(listen, StudioLimits.Connections);
             listen.Use(StudioEndpoint.Mark);
         });

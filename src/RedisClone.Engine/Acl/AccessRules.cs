@@ -201,7 +201,7 @@ internal sealed class AccessRules(CommandTable table)
         if (bar < 0) return SetCommand(selector, name, allowed: true);
         if (table.FindOriginal(name[..bar]) is not { } row) return UnknownCommand;
         if (row.Parent is not null) return FirstArgumentOfSubcommand;
-        if (bar == name.Length - 1) return SyntaxError;
+        if (bar == name.Length - 1 || AccessText.HasBlanks(name)) return SyntaxError;
         if (row.Subcommands.Length > 0) return SetCommand(selector, name, allowed: true);
         selector.AllowFirstArgument(row, name[(bar + 1)..]);
         return null;

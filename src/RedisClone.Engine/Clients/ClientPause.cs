@@ -16,6 +16,9 @@ internal enum PauseMode
 /// </summary>
 internal sealed class ClientPause : IDisposable
 {
+    /// <summary>Milliseconds.</summary>
+    private const long LongestWait = 1000;
+
     private readonly Lock _gate = new();
     private readonly List<IClientConnection> _waiting = [];
     private readonly Timer _timer;
@@ -140,6 +143,6 @@ internal sealed class ClientPause : IDisposable
         _waiting.Clear();
     }
 
-    private void Arm() =>
-        _timer.Change(Math.Clamp(_until - ServerCore.UnixMilliseconds(), 0, uint.MaxValue - 2), Timeout.Infinite);
+    /// <summary>Looks at the clock again each second, because it may be set.</summary>
+    private void Arm() => _timer.Change(Math.Clamp(_until - ServerCore.UnixMilliseconds(), 0, LongestWait), Timeout.Infinite);
 }

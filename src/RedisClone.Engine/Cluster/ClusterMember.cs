@@ -264,6 +264,8 @@ internal sealed class ClusterMember : IDisposable
     /// <summary>Makes this node a replica of another one. Its replication follows as soon as all shards are held.</summary>
     public void Follow(ClusterNode primary)
     {
+        // A takeover that still waits for the shards was that of another primary's slots.
+        IsTakingOver = false;
         if (primary.ShardId != State.Myself.ShardId) _server.Role.ForgetAge();
         State.MakeMyselfReplicaOf(primary);
         // Writes that wait for a manual failover must find their slots gone.
@@ -341,21 +343,39 @@ internal sealed class ClusterMember : IDisposable
         if (slots.Count == 0) return;
         State.Removable.UnionWith(slots);
         State.Later(Pending.Save | Pending.Flush);
-        Bus.BroadcastPong(node => node.Primary == State.Myself);
+        TellReplicas();
         Drop.Start(slots);
     }
 
-    /// <summary>The keys of these slots are removed. An import may add new ones already.</summary>
+    /// <summary>
+    /// The keys of these slots are removed. An import may add new ones already, and some of the slots may be removed again by a later run.
+    /// </summary>
     public void KeysAreGone(SlotSet slots)
     {
         lock (Gate)
         {
+            bool isChanged = false;
             foreach ((int first, int last) in slots.Ranges())
                 for (int slot = first; slot <= last; slot++)
-                    if (!Migrations.IsFilling(slot) && State.Removable.Remove(slot)) State.Later(Pending.Save);
+                    isChanged |= !Migrations.IsFilling(slot) && !Drop.IsQueued(slot) && State.Removable.Remove(slot);
+            if (isChanged) State.Later(Pending.Save);
             Finish();
+            if (isChanged) TellReplicas();
         }
     }
+
+    /// <summary>
+    /// From now on, the keys of a slot are not left over: an operator moves them here one by one, and deletes them at the other node. A
+    /// replica that replaces this node must know it. The caller holds the lock.
+    /// </summary>
+    public void Keep(int slot)
+    {
+        if (!State.Removable.Remove(slot)) return;
+        State.Later(Pending.Save | Pending.Flush);
+        TellReplicas();
+    }
+
+    private void TellReplicas() => Bus.BroadcastPong(node => node.Primary == State.Myself);
 
     /// <summary>
     /// Removes the keys of an import that ended with the former primary. Other keys of slots that other nodes serve stay, and the slots are

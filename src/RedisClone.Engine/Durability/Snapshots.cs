@@ -222,6 +222,9 @@ internal sealed class Snapshots
         }
     }
 
+    /// <summary>Whether less than some time has passed. If the clock was set back, it has.</summary>
+    private static bool IsWithin(long now, long since, long milliseconds) => now >= since && now - since < milliseconds;
+
     /// <summary>
     /// Begins a save if a save point is reached, if one is scheduled, or if a failed one makes the server refuse writes; called
     /// in every round of background work.
@@ -231,11 +234,11 @@ internal sealed class Snapshots
         if (Slot.Kind != SnapshotKind.None || _server.Loading is not null) return;
         if (_scheduled)
         {
-            if (now - _lastTry < RetryMilliseconds && Failure is not null) return;
+            if (Failure is not null && IsWithin(now, _lastTry, RetryMilliseconds)) return;
             TrySave(() => _scheduled = false);
             return;
         }
-        if (_server.Config.SavePoints.Length == 0 || Failure is not null && now - _lastTry < RetryMilliseconds) return;
+        if (_server.Config.SavePoints.Length == 0 || Failure is not null && IsWithin(now, _lastTry, RetryMilliseconds)) return;
         if (RefusesWrites)
         {
             // Refused writes are not changes, so a save point may never be reached.
@@ -245,7 +248,7 @@ internal sealed class Snapshots
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
-            if (changes < point.Changes || now - LastSave <= point.Seconds * 1000) continue;
+            if (changes < point.Changes || IsWithin(now, LastSave, point.Seconds * 1000 + 1)) continue;
             TrySave(() => _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds));
             return;
         }

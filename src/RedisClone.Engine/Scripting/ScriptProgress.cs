@@ -29,9 +29,14 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     private long _started, _lastLook, _lastAnswer;
     private volatile Routine? _routine;
     private volatile LongRun? _long;
-    private int _fate;               // a Fate: of a write and a kill at the same time, one happens
+    private long _fate;              // a Fate, and above it the number of the run: of a write and a kill at the same time, one happens
     private bool _isAbandoned, _holdsAll;
     private ShardSet _held;
+
+    /// <summary>The error of SCRIPT KILL without a busy script.</summary>
+    public const string NotBusy = "NOTBUSY No scripts in execution right now.";
+
+    private const int FateBits = 2;
 
     private enum Fate
     {
@@ -40,7 +45,7 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         IsKilled,
     }
 
-    public bool HasWritten => Volatile.Read(ref _fate) == (int)Fate.HasWritten;
+    public bool HasWritten => FateOf(Volatile.Read(ref _fate)) == Fate.HasWritten;
 
     /// <summary>The name of the running script or function.</summary>
     public string Name => _routine?.Name ?? "";
@@ -49,7 +54,16 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     public LongRun? Long => _long;
 
     /// <summary>Called before a write. Returns false if the script has been killed, so that no part of it has an effect.</summary>
-    public bool TryWrite() => HasWritten || Interlocked.CompareExchange(ref _fate, (int)Fate.HasWritten, (int)Fate.Open) == (int)Fate.Open;
+    public bool TryWrite()
+    {
+        long fate = Volatile.Read(ref _fate);
+        return FateOf(fate) == Fate.HasWritten || FateOf(fate) == Fate.Open && TryDecide(fate, Fate.HasWritten);
+    }
+
+    private static Fate FateOf(long fate) => (Fate)(fate & ((1 << FateBits) - 1));
+
+    /// <summary>Decides an open fate, unless it is decided already, or another script has begun.</summary>
+    private bool TryDecide(long open, Fate fate) => Interlocked.CompareExchange(ref _fate, open | (long)fate, open) == open;
 
     /// <summary>Records the start of a script and returns the time.</summary>
     public long Begin(Session caller, Routine routine, in ShardSet held, bool holdsAll)
@@ -59,7 +73,7 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         _caller = caller;
         _loop = caller.Connection?.Loop is { IsOnLoop: true } loop ? loop : null;
         _isAbandoned = false;
-        Volatile.Write(ref _fate, (int)Fate.Open);
+        Volatile.Write(ref _fate, ((_fate >> FateBits) + 1) << FateBits);
         _started = _lastLook = Stopwatch.GetTimestamp();
         _routine = routine;
         return _started;
@@ -84,12 +98,19 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         else lane.Effects.Clear();
     }
 
-    /// <summary>Requests the end of a script. Returns null, or the reason why it cannot be ended.</summary>
+    /// <summary>Requests the end of a busy script. Returns null, or the reason why it cannot be ended.</summary>
     public string? Kill(bool script)
     {
-        if (_routine is not { } routine) return "NOTBUSY No scripts in execution right now.";
-        if (!HasWritten && script != routine is Script) return LongRun.BusyErrorOf(routine);
-        if (Interlocked.CompareExchange(ref _fate, (int)Fate.IsKilled, (int)Fate.Open) != (int)Fate.HasWritten) return null;
+        // The interpreter may begin with another script at any moment, which has another number.
+        long fate = Volatile.Read(ref _fate);
+        if (_routine is not { } routine || _long is not { IsBusy: true }) return NotBusy;
+        if (FateOf(fate) == Fate.Open)
+        {
+            if (script != routine is Script) return LongRun.BusyErrorOf(routine);
+            if (TryDecide(fate, Fate.IsKilled)) return null;
+            fate = Volatile.Read(ref _fate);
+        }
+        if (FateOf(fate) != Fate.HasWritten) return FateOf(fate) == Fate.IsKilled ? null : NotBusy;
         return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination " +
             "or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
     }
@@ -99,7 +120,7 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     {
         if (_routine is not { } routine) return null;
         if (now - _lastLook > LoopPatience) ServeOthers(routine, now);
-        if (Volatile.Read(ref _fate) == (int)Fate.IsKilled)
+        if (FateOf(Volatile.Read(ref _fate)) == Fate.IsKilled)
         {
             server.Log.LogInformation("Lua script killed by user with SCRIPT KILL.");
             return LuaString.From(Killed);

@@ -33,17 +33,33 @@ internal sealed class ScriptRuns(ServerCore server)
         return null;
     }
 
-    /// <summary>Adds a script that has run for some time.</summary>
+    /// <summary>
+    /// Adds a script that has run for some time. It occupies a thread of the pool, which would otherwise add one only now and then: new
+    /// connections, and commands that wait for a shard, need another thread.
+    /// </summary>
     public void Add(ScriptProgress progress)
     {
-        lock (_long) _long.Add(progress);
+        lock (_long)
+        {
+            _long.Add(progress);
+            AddThreads(1);
+        }
     }
 
     /// <summary>Removes a script that has ended. It allocates nothing, because the script may have used up the memory.</summary>
     public void Remove(ScriptProgress progress, bool wasBusy)
     {
         if (wasBusy) Interlocked.Decrement(ref _busy);
-        lock (_long) _long.Remove(progress);
+        lock (_long)
+        {
+            if (_long.Remove(progress)) AddThreads(-1);
+        }
+    }
+
+    private static void AddThreads(int count)
+    {
+        ThreadPool.GetMinThreads(out int workers, out int others);
+        ThreadPool.SetMinThreads(Math.Max(1, workers + count), others);
     }
 
     public void NoteBusy() => Interlocked.Increment(ref _busy);
@@ -69,19 +85,14 @@ internal sealed class ScriptRuns(ServerCore server)
     }
 
     /// <summary>
-    /// Requests the end of every script, or function, that is busy and has not written. While none is busy, the one that holds all
-    /// shards counts. Returns null, or the reason why none can be ended.
+    /// Requests the end of every script, or function, that is busy and has not written. Returns null, or the reason why none can be ended.
     /// </summary>
     public string? Kill(bool script)
     {
-        bool anyBusy = IsAnyBusy;
-        string? refusal = "NOTBUSY No scripts in execution right now.";
+        string? refusal = ScriptProgress.NotBusy;
         bool isKilled = false;
-        ScriptProgress[] candidates = [server.Scripts.Main.Progress];
-        if (anyBusy)
-        {
-            lock (_long) candidates = [.. _long.Where(static progress => progress.Long is { IsBusy: true })];
-        }
+        ScriptProgress[] candidates;
+        lock (_long) candidates = [.. _long.Where(static progress => progress.Long is { IsBusy: true })];
         foreach (ScriptProgress progress in candidates)
         {
             string? reason = progress.Kill(script);

@@ -22,6 +22,12 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Room for the largest maxmemory-samples and the rest of the last bucket.</summary>
     private const int MostSampled = 128;
 
+    /// <summary>A shard with fewer keys than this has no choice: a key that is in use could be the best candidate.</summary>
+    private const int LeastChoice = 32;
+
+    /// <summary>A command that holds several shards compares the candidates of this many before it evicts one.</summary>
+    private const int ComparedShards = 3;
+
     /// <summary>How many samples in a row may consist of keys that another node of the cluster serves.</summary>
     private const int MostForeignSamples = 64;
 
@@ -107,7 +113,7 @@ internal sealed class Eviction(ServerCore server)
         Shard shard = server.Shards[held.Next(0)];
         shard.Store.Now = now;
         long spare = _budgets.Block / SparePart;
-        while (shard.EvictsAlone > 0)
+        while (shard.EvictsAlone > 0 && HasChoice(shard))
         {
             long used = shard.Store.Arena.BytesUsed;
             if (!FreeSome(shard.Store) && !EvictOne(shard, lane)) break;
@@ -123,20 +129,56 @@ internal sealed class Eviction(ServerCore server)
         if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
         if (held.Count == 1) server.Shards[held.Next(0)].EvictsAlone = _budgets.Block;
         int empty = 0;
+        bool isAll = held.ContainsAll(server.Shards.All);
         // The limit is computed once. Notifications of evicted keys take client memory; counting them here would evict ever
         // more keys.
         long most = server.Config.MaxMemoryBytes - server.ClientMemory.Lasting;
-        while (DataBytes > most)
+        // After it has held all shards, the next writes of a shard without a choice find room for a block.
+        for (long end = most; DataBytes > end; end = isAll ? most - _budgets.Block : most)
         {
             // Round robin from the last shard. If one shard always came first, it would cache worse than the others.
             int next = held.Next(_lastShard + 1);
             if (next < 0) next = held.Next(0);
             if (held.Count > 1) _lastShard = next;
-            server.Shards[next].Store.Now = now;
-            if (FreeSome(server.Shards[next].Store) || EvictOne(server.Shards[next], lane)) empty = 0;
-            else if (++empty == held.Count) return false;
+            Shard shard = server.Shards[next];
+            shard.Store.Now = now;
+            if (FreeSome(shard.Store) || (isAll ? EvictBest(held, next, lane) : HasChoice(shard) && EvictOne(shard, lane))) empty = 0;
+            else if (++empty == held.Count) return DataBytes <= most;
         }
         return true;
+    }
+
+    /// <summary>
+    /// Whether a shard has enough keys to evict one of its own for its own growth. Otherwise a large key that is in use would first displace
+    /// all other keys of its shard, and then itself, while other shards are full of keys that are not used.
+    /// </summary>
+    private bool HasChoice(Shard shard)
+    {
+        if (server.Shards.Count == 1) return true;
+        bool onlyExpiring = OnlyExpiring;
+        long keys = 0;
+        for (int database = 0; database < shard.Store.DatabaseCount && keys < LeastChoice; database++)
+            if (shard.Store.ExistingDatabase(database) is { } keyspace) keys += onlyExpiring ? keyspace.ExpiringCount : keyspace.Count;
+        return keys >= LeastChoice;
+    }
+
+    private bool OnlyExpiring => server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu
+        or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
+
+    /// <summary>Evicts the best candidate of a held shard and of those after it.</summary>
+    private bool EvictBest(in ShardSet held, int first, Lane lane)
+    {
+        Shard? chosen = null;
+        Candidate best = default;
+        for (int i = first, compared = 0; compared < ComparedShards; compared++)
+        {
+            Candidate candidate = SampleOf(server.Shards[i]);
+            if (!candidate.IsNone && (best.IsNone || candidate.Score > best.Score)) (chosen, best) = (server.Shards[i], candidate);
+            i = held.Next(i + 1);
+            if (i < 0) i = held.Next(0);
+        }
+        if (chosen is not null) Evict(chosen, best, lane);
+        return chosen is not null;
     }
 
     /// <summary>Frees data that is deleted already, before any key is evicted.</summary>
@@ -164,26 +206,53 @@ internal sealed class Eviction(ServerCore server)
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
         long enough = shard.Store.Arena.BytesUsed - Excess / server.Shards.Count;
-        while (IsDue && (FreeSome(shard.Store) || EvictOne(shard, lane)))
+        while (IsDue && (FreeSome(shard.Store) || HasChoice(shard) && EvictOne(shard, lane)))
         {
             if (!IsOver) IsDue = false;
             if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
     }
 
+    /// <summary>
+    /// Evicts keys while shards without a choice are all that is left, so that memory shrinks even if no client sends commands. Background
+    /// work calls it after a round in which every shard had its turn.
+    /// </summary>
+    public void RunOverall(long now)
+    {
+        if (!IsDue || !server.Shards.TryEnterAll()) return;
+        try
+        {
+            MakeRoom(server.Shards.All, server.Lanes.Current, now);
+        }
+        finally
+        {
+            server.Shards.ExitAll();
+        }
+    }
+
     /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>
     private bool EvictOne(Shard shard, Lane lane)
     {
-        bool onlyExpiring = server.Config.MaxMemoryPolicy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu
-            or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
+        Candidate best = SampleOf(shard);
+        if (best.IsNone) return false;
+        Evict(shard, best, lane);
+        return true;
+    }
+
+    private Candidate SampleOf(Shard shard)
+    {
+        bool onlyExpiring = OnlyExpiring;
         Candidate best = BestOfSample(shard, onlyExpiring);
         for (int more = 1; best.IsNone && best.AreForeign && more < MostForeignSamples; more++) best = BestOfSample(shard, onlyExpiring);
-        if (best.IsNone) return false;
+        return best;
+    }
+
+    private void Evict(Shard shard, in Candidate best, Lane lane)
+    {
         Keyspace chosen = shard.Store.Database(best.Database);
         server.Executor.BeginUnit(lane);
         server.KeyEvents.Evict(chosen.Locate(chosen.Store.HashOf(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
         server.Executor.EndOwnUnit(shard, lane);
-        return true;
     }
 
     /// <summary>Samples the keys of a shard once.</summary>
@@ -206,7 +275,7 @@ internal sealed class Eviction(ServerCore server)
             foreach (uint handle in found[..keyspace.Sample(place, samples, onlyExpiring, found)])
             {
                 long score = Score(keyspace, handle, place);
-                if (score > bestScore) (best, bestScore) = (new Candidate(database, handle, AreForeign: false), score);
+                if (score > bestScore) (best, bestScore) = (new Candidate(database, handle, score, AreForeign: false), score);
                 else if (best.IsNone) best = best with { AreForeign = true };
             }
             keyspace.PrefetchSampled(next, samples, onlyExpiring, found);
@@ -242,7 +311,7 @@ internal sealed class Eviction(ServerCore server)
     }
 
     /// <summary>The key of a sample that is evicted first, or none. Then it tells whether the sample had keys that another node serves.</summary>
-    private readonly record struct Candidate(int Database, uint Handle, bool AreForeign)
+    private readonly record struct Candidate(int Database, uint Handle, long Score, bool AreForeign)
     {
         public bool IsNone => Handle == 0;
     }

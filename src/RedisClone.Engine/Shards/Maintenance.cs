@@ -106,6 +106,19 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             int i = (_round + n) % _server.Shards.Count;
             Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
         }
+        if (_server.Eviction.IsDue && !_server.Pause.IsOn && _server.Debug.BackgroundWork) EvictOverall();
+    }
+
+    private void EvictOverall()
+    {
+        try
+        {
+            _server.Eviction.RunOverall(_now);
+        }
+        catch (Exception failure)
+        {
+            _server.Failures.WorkFailed("Keys could not be evicted", failure);
+        }
     }
 
     private bool Expires => _server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn;

@@ -99,20 +99,29 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     public bool CanGiveUp => MayGiveUp && Volatile.Read(ref _state) == Queued;
 
     /// <summary>
-    /// Ends the wait in a mailbox. True: the waiting work belongs to the caller. This hold stays in the mailbox until its
-    /// turn comes and cannot be used until then.
+    /// Ends the wait in a mailbox, and releases the shards that are held meanwhile. True: the waiting work belongs to the caller. This
+    /// hold stays in the mailbox until its turn comes and cannot be used any more.
     /// </summary>
-    public bool TryGiveUp() => MayGiveUp && Interlocked.CompareExchange(ref _state, GivenUp, Queued) == Queued;
+    public bool TryGiveUp()
+    {
+        if (!MayGiveUp || Interlocked.CompareExchange(ref _state, GivenUp, Queued) != Queued) return false;
+        ReleaseTaken();
+        return true;
+    }
 
     void IThreadPoolWorkItem.Execute() => ContinueAndRun();
 
     bool IShardWork.RunHeld(Shard shard)
     {
+        // Race with TryGiveUp: exactly one of the two exchanges succeeds, and its thread owns the fields from then on.
+        if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued)
+        {
+            shard.Exit();
+            return true;
+        }
         if (_waits <= Limits.WaitsWithoutShards) _ahead = shard.Index;
         else _next = shard.Index + 1;
-        // Race with TryGiveUp: exactly one of the two exchanges succeeds.
-        if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) ReleaseTaken();
-        else ContinueAndRun();
+        ContinueAndRun();
         return true;
     }
 
@@ -157,7 +166,8 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
             }
             catch (OutOfMemoryException)
             {
-                Volatile.Write(ref _state, Free);
+                // The thread that has given up the wait has released the shards and goes on with the work.
+                if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) return false;
                 ReleaseTaken();
                 throw;
             }

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using System.Security.Authentication;
 using RedisClone.EndToEnd.Tests.Replication;
 using RedisClone.EndToEnd.Tests.Support;
 using RedisClone.EndToEnd.Tests.Tls;
@@ -58,6 +59,7 @@ public sealed class NodeAddressTests
             plain.ReceiveTimeout = 30_000;
             Assert.True(Ends(plain), "a plain connection gets an answer");
         }
+        Assert.False(AnswersWithoutCertificate(busPort));
         FollowingTests.Until(() => ClusterOfNodes.KnownNodes(stranger) == 1, "the handshake does not end", stranger);
         Assert.Equal(3, ClusterOfNodes.KnownNodes(one));
         one.AssertWell();
@@ -79,12 +81,27 @@ public sealed class NodeAddressTests
         }
     }
 
+    /// <summary>Clients need no certificate at the ports of these nodes. The bus takes no peer without one.</summary>
+    private static bool AnswersWithoutCertificate(int busPort)
+    {
+        try
+        {
+            using var client = new TlsClient(busPort);
+            return client.IsAnswered(ForgedMessage.Of(type: 2, new string('d', 40)));
+        }
+        catch (Exception e) when (e is IOException or AuthenticationException)
+        {
+            return false;
+        }
+    }
+
     private static ServerProcess StartEncrypted(char kind, TestAuthority authority, int busPort)
     {
         (string certificate, string key) = authority.Issue($"node{busPort}");
         return ClusterOfNodes.Start(
             kind, "--cluster-port", $"{busPort}", "--tls-port", $"{Ports.Free()}", "--tls-cluster", "yes", "--tls-replication", "yes",
-            "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File);
+            "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.File,
+            "--tls-auth-clients", "no");
     }
 
     /// <summary>Makes a cluster of two primaries. The first one serves the upper half of the slots.</summary>

@@ -82,6 +82,8 @@ public sealed class SlotMigrationTests
         AssertUntouched(source, target, keys);
         target.Kill();
         cluster.Restart(target);
+        // On a busy machine, the start takes longer than cluster-node-timeout.
+        FollowingTests.Until(() => cluster.Nodes.All(ClusterOfNodes.IsUp), "the cluster stays down", source);
         AssertUntouched(source, cluster.Nodes[1], keys);
     }
 

@@ -52,6 +52,13 @@ internal sealed class TlsClient : IDisposable
         }
     }
 
+    /// <summary>Sends bytes, and returns whether any byte comes back before the end.</summary>
+    public bool IsAnswered(ReadOnlySpan<byte> request)
+    {
+        _stream.Write(request);
+        return _stream.ReadByte() >= 0;
+    }
+
     public string? Call(string command)
     {
         Send(command);

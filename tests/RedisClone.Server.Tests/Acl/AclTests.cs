@@ -160,6 +160,7 @@ public sealed class AclTests
     [InlineData("-select|0", "Unknown command or category name in ACL")]
     [InlineData("+config|get|x", "Allowing first-arg of a subcommand is not supported")]
     [InlineData("+select|", "Syntax error")]
+    [InlineData("+select|a\tb", "Syntax error")]
     [InlineData("%X~k", "Syntax error")]
     [InlineData("%RR~k", "Syntax error")]
     [InlineData("%R", "Syntax error")]

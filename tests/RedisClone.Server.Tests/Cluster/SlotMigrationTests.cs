@@ -224,6 +224,9 @@ public sealed class SlotMigrationTests
         Publish();
         Assert.Equal("1", _host.Run("DBSIZE"));
         Assert.DoesNotContain("06S", _host.Run("KEYS *"), StringComparison.Ordinal);
+        // What an operator moves here from now on is the only copy.
+        Assert.False(State.Removable.Contains(MovedSlot));
+        Assert.False(Member.Drop.HasLeft(MovedSlot));
     }
 
     /// <summary>Keys that may be the only ones stay: an interrupted move by redis-cli has left them.</summary>

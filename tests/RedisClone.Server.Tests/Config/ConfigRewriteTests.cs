@@ -60,9 +60,17 @@ public sealed class ConfigRewriteTests : IDisposable
     [InlineData("ключ on ~ä +get", "user \"\\xd0\\xba\\xd0\\xbb\\xd1\\x8e\\xd1\\x87\" on \"~\\xc3\\xa4\" +get")]
     public void UsersKeepTheirQuotes(string user, string line)
     {
-        string text = ConfigRewriter.Rewrite("", new ServerConfig(), () => [user], everything: false);
+        string text = ConfigRewriter.Rewrite("", new ServerConfig(), () => [ConfigText.ToLine(user)], everything: false);
         Assert.Contains(line + "\n", text, StringComparison.Ordinal);
         Assert.Equal(["user", .. user.Split(' ')], ConfigText.SplitWords(line)!);
+    }
+
+    /// <summary>Names and patterns that are not valid UTF-8 keep their bytes.</summary>
+    [Fact]
+    public void UsersKeepTheirBytes()
+    {
+        string text = ConfigRewriter.Rewrite("", new ServerConfig(), static () => ["\u00e9 on ~\u00ff +get"], everything: false);
+        Assert.Contains("user \"\\xe9\" on \"~\\xff\" +get\n", text, StringComparison.Ordinal);
     }
 
     [Fact]

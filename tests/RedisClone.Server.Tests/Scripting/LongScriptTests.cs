@@ -74,6 +74,20 @@ public sealed class LongScriptTests
         }
     }
 
+    /// <summary>A script may run for busy-reply-threshold. A tool that sends SCRIPT KILL now and then must not end it before.</summary>
+    [Fact]
+    public async Task AScriptThatIsNotBusyIsNotKilled()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, c => c.BusyReplyThreshold = 0);
+        using TestClient runner = server.Connect(), admin = server.Connect();
+        runner.Send("EVAL", Endless, "0");
+        await admin.UntilAsync("FUNCTION STATS", answer => answer == BusyScript);
+        Assert.Equal("NOTBUSY No scripts in execution right now.", admin.Run("SCRIPT KILL"));
+        server.Core.Config.BusyReplyThreshold = 1;
+        await admin.UntilAsync("SCRIPT KILL", answer => answer == "OK");
+        Assert.StartsWith(Killed, runner.Read());
+    }
+
     [Fact]
     public async Task TheBusyErrorDistinguishesFunctionsFromScripts()
     {
@@ -181,7 +195,8 @@ public sealed class LongScriptTests
         await other.UntilAsync("FUNCTION STATS", answer => answer == BusyScript);
         for (int i = 0; i < 20; i++) Assert.Equal("PONG", other.Run("PING"));
         using (TestClient late = server.Connect()) Assert.Equal("x", late.Run("ECHO x"));
-        Assert.Equal("OK", other.Run("SCRIPT KILL"));
+        server.Core.Config.BusyReplyThreshold = 1;
+        await other.UntilAsync("SCRIPT KILL", answer => answer == "OK");
         Assert.StartsWith(Killed, runner.Read());
     }
 }

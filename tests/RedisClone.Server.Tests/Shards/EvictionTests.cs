@@ -81,6 +81,28 @@ public sealed class EvictionTests
         Assert.StartsWith("SET new ", effects[^1], StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// A key that grows beyond its shard's part of maxmemory first displaces the other keys of its shard. Then keys of other shards are
+    /// evicted, and not the key itself, as long as they are better candidates.
+    /// </summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void AKeyThatIsInUseIsNotEvictedForItsOwnGrowth(bool tends)
+    {
+        _host.Core.Config.MaxMemoryPolicy = MaxMemoryPolicy.VolatileTtl;
+        for (int i = 0; i < 5000; i++) _host.Call("SET", $"key:{i}", s_value, "EX", "1000");
+        _host.Call("SET", "hot", "", "EX", "100000");
+        int grown = 0;
+        while (grown < Limit / 2)
+        {
+            grown += 1000;
+            Assert.Equal($"{grown}", _host.Call("APPEND", "hot", new string('h', 1000)));
+            if (tends) Tend();
+        }
+        Assert.InRange(_host.Core.Eviction.UsedBytes, Limit / 2, Limit + Limits.NoticedGrowth);
+    }
+
     private void WriteWhile(Action<int> write)
     {
         for (int i = 0; i < 30_000; i++) write(i);
@@ -95,6 +117,7 @@ public sealed class EvictionTests
         int count = _host.Core.Shards.Count, first = _round++ % count;
         for (int i = 0; i < count && _host.Core.Eviction.IsDue; i++)
             _host.Core.Eviction.Run(_host.Core.Shards[(first + i) % count], TimeSpan.FromMilliseconds(1));
+        _host.Core.Eviction.RunOverall(_host.Now);
     }
 
     private void AssertEven()

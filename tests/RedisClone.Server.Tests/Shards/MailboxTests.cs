@@ -113,6 +113,32 @@ public sealed class MailboxTests
         for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
     }
 
+    /// <summary>A command that gets the error BUSY must not keep shards from other clients until the script ends.</summary>
+    [Fact]
+    public async Task AHoldThatGivesUpReleasesWhatItHasTaken()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        ShardMap shards = server.Core.Shards;
+        var work = new Held();
+        var hold = new ShardHold(shards, work) { MayGiveUp = true };
+        Shard busy = shards[2], next = shards[1];
+        SpinWait.SpinUntil(busy.TryEnter);
+        Assert.False(hold.TryAcquire(shards.All));
+        for (int waits = 1; waits <= Limits.WaitsWithoutShards; waits++)
+        {
+            Assert.True(SpinWait.SpinUntil(next.TryEnter, TimeSpan.FromMinutes(1)));
+            busy.Exit();
+            Assert.True(SpinWait.SpinUntil(() => next.Queued == 1, TimeSpan.FromMinutes(1)));
+            (busy, next) = (next, busy);
+        }
+        Assert.False(shards[0].TryEnter());
+        Assert.True(SpinWait.SpinUntil(hold.TryGiveUp, TimeSpan.FromMinutes(1)));
+        Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[0]), TimeSpan.FromMinutes(1)));
+        busy.Exit();
+        for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+        Assert.False(work.Done.IsCompleted);
+    }
+
     private static bool TryVisit(Shard shard)
     {
         if (!shard.TryEnter()) return false;

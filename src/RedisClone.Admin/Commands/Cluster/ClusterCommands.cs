@@ -22,8 +22,8 @@ internal static class ClusterCommands
             Complexity = "Depends on subcommand.",
             Subcommands =
             [
-                Sub("ADDSLOTS slot [slot ...]", -3, Change, "3.0.0", SlotCommands.AddSlots, "Assigns hash slots to this node.", PerSlot),
-                Sub("ADDSLOTSRANGE start-slot end-slot [start-slot end-slot ...]", -4, Change, "7.0.0", SlotCommands.AddRanges,
+                Sub("ADDSLOTS slot [slot ...]", -3, Change | AllShards, "3.0.0", SlotCommands.AddSlots, "Assigns hash slots to this node.", PerSlot),
+                Sub("ADDSLOTSRANGE start-slot end-slot [start-slot end-slot ...]", -4, Change | AllShards, "7.0.0", SlotCommands.AddRanges,
                     "Assigns ranges of hash slots to this node.", PerSlot),
                 Sub("BUMPEPOCH", 2, Change, "3.0.0", NodeCommands.BumpEpoch, "Advances the cluster's configuration epoch."),
                 Sub("COUNT-FAILURE-REPORTS node-id", 3, CommandFlags.Admin | Stale, "3.0.0", NodeCommands.CountFailureReports,

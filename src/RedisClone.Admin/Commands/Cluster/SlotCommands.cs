@@ -86,7 +86,11 @@ internal static class SlotCommands
     {
         ClusterState state = cluster.State;
         if (state.OwnerOf(slot) == state.Myself) c.Fail($"ERR I'm already the owner of hash slot {slot}");
-        else if (Target(ref c, state, "ERR I don't know about node ") is { } source && MayTake(ref c, cluster, slot)) state.Importing[slot] = source;
+        else if (Target(ref c, state, "ERR I don't know about node ") is { } source && MayTake(ref c, cluster, slot))
+        {
+            state.Importing[slot] = source;
+            cluster.Keep(slot);
+        }
     }
 
     /// <summary>

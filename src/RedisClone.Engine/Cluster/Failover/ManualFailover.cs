@@ -10,6 +10,8 @@ namespace RedisClone.Engine.Cluster.Failover;
 /// </summary>
 internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
 {
+    private const int MigrationPoll = 10;   // milliseconds
+
     private const long Timeout = 5000;
 
     private long _endsAt;               // 0 while there is none
@@ -85,12 +87,16 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
         _holdsWrites = _isQuiet = false;
     }
 
-    /// <summary>Waits until all shards were held once: every later write sees that writes are held back.</summary>
+    /// <summary>
+    /// Waits until all shards were held once: every later write sees that writes are held back. A MIGRATE that has begun removes its keys
+    /// first, otherwise both servers would keep them.
+    /// </summary>
     private void AwaitQuiet(BusLink link)
     {
         try
         {
             new HeldAction(server.Shards, static () => { }).RunAndWait();
+            while (_holdsWrites && server.MigrationLinks.Running > 0) Thread.Sleep(MigrationPoll);
             lock (cluster.Gate)
             {
                 if (!_holdsWrites) return;

@@ -67,6 +67,12 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     /// <summary>Whether a slot has keys that are left over. The caller holds the shard of the slot and the lock of the cluster.</summary>
     public bool HasLeft(int slot) => IsLeftOver(slot) && SlotKeys.Count(server, slot) > 0;
 
+    /// <summary>Whether a run that has not begun removes the keys of a slot.</summary>
+    public bool IsQueued(int slot)
+    {
+        lock (_gate) return _next is { } next && next.Contains(slot);
+    }
+
     private void RunAll()
     {
         while (true)
@@ -118,5 +124,6 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
 
     /// <summary>Whether the keys of a slot are left over from an owner that has lost it, or from an import that has failed.</summary>
     private bool IsLeftOver(int slot) =>
-        cluster.State is { Myself.IsPrimary: true } state && state.Removable.Contains(slot) && !cluster.Migrations.IsFilling(slot);
+        cluster.State is { Myself.IsPrimary: true } state && state.Removable.Contains(slot) && state.Importing[slot] is null
+            && !cluster.Migrations.IsFilling(slot);
 }

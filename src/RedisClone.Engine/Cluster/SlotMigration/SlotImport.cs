@@ -225,16 +225,33 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         }
     }
 
-    /// <summary>The source removes its keys after the takeover, so a replica that may replace this node must have the keys before.</summary>
+    /// <summary>
+    /// The source removes its keys after the takeover, so a replica that may replace this node must have the keys before: also one whose
+    /// link is down, or that is being copied to.
+    /// </summary>
     private async Task AwaitReplicasAsync()
     {
         long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + ReplicaPatience;
-        if (!server.Replicas.HaveAll(offset)) server.Replicas.AskForOffsets();
-        while (!server.Replicas.HaveAll(offset))
+        if (!HaveReplicas(offset)) server.Replicas.AskForOffsets();
+        while (!HaveReplicas(offset))
         {
             if (ServerCore.UnixMilliseconds() > end) throw new IOException("A replica of this node does not acknowledge the keys");
             await Task.Delay(DiskPoll, _end.Token).ConfigureAwait(false);
         }
+    }
+
+    private bool HaveReplicas(long offset)
+    {
+        if (!server.Replicas.HaveAll(offset)) return false;
+        lock (cluster.Gate)
+        {
+            foreach (ClusterNode replica in cluster.State.Myself.Replicas)
+            {
+                bool mayReplace = !replica.Has(NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover);
+                if (mayReplace && !server.Replicas.Has(replica.Port, offset) && !server.Replicas.Has(replica.TlsPort, offset)) return false;
+            }
+        }
+        return true;
     }
 
     /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>

@@ -39,6 +39,9 @@ internal sealed class ClientPort(
     /// <summary>Whether its connections are encrypted.</summary>
     public bool IsTlsIn(ServerConfig config) => this == Tls || this == Http && config.HttpTls || this == Bus && config.TlsCluster;
 
+    /// <summary>The peers that connect to it with TLS.</summary>
+    public TlsPeers Peers => this == Http ? TlsPeers.Browsers : this == Bus ? TlsPeers.Nodes : TlsPeers.Clients;
+
     public override string ToString() => name;
 }
 
@@ -52,6 +55,7 @@ internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameter
     private const string NoAddress = "Failed to bind to specified addresses.";
     private const string NotListening = "Unable to listen on this port. Check server logs.";
     private const string NoTls = "Unable to update TLS configuration. Check server logs.";
+    private static readonly ClientPort[] WithTls = [ClientPort.Tls, ClientPort.Http, ClientPort.Bus];
     private static readonly IPEndPoint Sample = new(IPAddress.Any, 0);
 
     private readonly List<TcpListeners> _all = [];
@@ -75,14 +79,14 @@ internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameter
         if (_all.Count > 1) return listeners;
         parameters.OnChanged("bind", () => _all.TrueForAll(Adapts) ? null : NoAddress);
         foreach (string name in TlsServer.Parameters)
-            parameters.OnChanged(name, () => LoadTlsFor(ClientPort.Tls) is null && LoadTlsFor(ClientPort.Http) is null ? null : NoTls);
+            parameters.OnChanged(name, () => Array.TrueForAll(WithTls, port => LoadTlsFor(port) is null) ? null : NoTls);
         return listeners;
     }
 
     /// <summary>CONFIG SET runs on a worker, so it may wait for sockets.</summary>
     private static bool Adapts(TcpListeners listeners) => listeners.AdaptAsync().GetAwaiter().GetResult() is null;
 
-    private string? LoadTlsFor(ClientPort port) => port.IsTlsIn(config) && port.NumberIn(config) > 0 ? tls.Load(port == ClientPort.Http) : null;
+    private string? LoadTlsFor(ClientPort port) => port.IsTlsIn(config) && port.NumberIn(config) > 0 ? tls.Load(port.Peers) : null;
 
     /// <summary>
     /// The transports that accept IP addresses: first Kestrel's sockets, last the one that Kestrel itself would choose.

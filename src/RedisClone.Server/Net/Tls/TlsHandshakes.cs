@@ -44,13 +44,13 @@ internal sealed class TlsHandshakes(ServerCore server, TlsServer tls)
         }
     }
 
-    public void Use(ListenOptions listen, bool forBrowsers = false)
+    public void Use(ListenOptions listen, TlsPeers peers)
     {
         listen.Use(next => connection => BeginAsync(connection, next));
         listen.UseHttps(new TlsHandshakeCallbackOptions
         {
             HandshakeTimeout = Limits.TlsHandshakePatience,
-            OnConnection = _ => ValueTask.FromResult(forBrowsers ? tls.BrowserOptions : tls.Options),
+            OnConnection = _ => ValueTask.FromResult(tls.OptionsFor(peers)),
         });
         listen.Use(next => connection =>
         {

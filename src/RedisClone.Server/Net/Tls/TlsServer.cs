@@ -5,19 +5,29 @@ using RedisClone.Configuration;
 
 namespace RedisClone.Server.Net.Tls;
 
+/// <summary>The peers of a port with TLS.</summary>
+internal enum TlsPeers
+{
+    /// <summary><c>tls-auth-clients</c> decides whether they show a certificate.</summary>
+    Clients,
+
+    /// <summary>They show no certificate.</summary>
+    Browsers,
+
+    /// <summary>The nodes of a cluster. They always show a certificate, because the bus has no other proof of who speaks.</summary>
+    Nodes,
+}
+
 /// <summary>
 /// The options for TLS handshakes. They are made from all files and parameters and replaced as a whole after these are read
 /// again. A handshake in progress keeps the old options. If a file cannot be read, nothing changes.
 /// </summary>
 internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
 {
-    private volatile SslServerAuthenticationOptions? _options, _browserOptions;
+    private readonly SslServerAuthenticationOptions?[] _options = new SslServerAuthenticationOptions?[Enum.GetValues<TlsPeers>().Length];
 
-    /// <summary>Set before the first connection is accepted.</summary>
-    public SslServerAuthenticationOptions Options => _options!;
-
-    /// <summary>The same for the HTTP port, where clients show no certificate.</summary>
-    public SslServerAuthenticationOptions BrowserOptions => _browserOptions!;
+    /// <summary>The options for a kind of peers, which are set before the first of them is accepted.</summary>
+    public SslServerAuthenticationOptions OptionsFor(TlsPeers peers) => Volatile.Read(ref _options[(int)peers])!;
 
     /// <summary>The parameters that the options depend on.</summary>
     public static readonly string[] Parameters =
@@ -27,26 +37,30 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
     ];
 
     /// <summary>Reads all files and parameters again. Returns null, or the problem.</summary>
-    public string? Load(bool forBrowsers = false)
+    public string? Load(TlsPeers peers)
     {
-        if (TryMake(forBrowsers, out string problem) is { } options)
+        if (TryMake(peers, out string problem) is { } options)
         {
-            if (forBrowsers) _browserOptions = options;
-            else _options = options;
+            Volatile.Write(ref _options[(int)peers], options);
             return null;
         }
         log.LogWarning("{Problem}", problem);
         return problem;
     }
 
-    private SslServerAuthenticationOptions? TryMake(bool forBrowsers, out string problem)
+    private SslServerAuthenticationOptions? TryMake(TlsPeers peers, out string problem)
     {
         if (TlsFiles.Certificate(config, out problem) is not { } certificate) return null;
         if (TlsFiles.Authorities(config, out problem) is not { } authorities) return null;
         if (TlsFiles.Protocols(config, out problem) is not { } protocols) return null;
         CipherSuitesPolicy? suites = TlsFiles.CipherSuites(config, out problem);
         if (problem.Length > 0) return null;
-        TlsAuthClients clients = forBrowsers ? TlsAuthClients.No : config.TlsAuthClients;
+        TlsAuthClients clients = peers switch
+        {
+            TlsPeers.Browsers => TlsAuthClients.No,
+            TlsPeers.Nodes => TlsAuthClients.Yes,
+            _ => config.TlsAuthClients,
+        };
         if (clients != TlsAuthClients.No && config.TlsCaCertFile.Length == 0 && config.TlsCaCertDir.Length == 0)
         {
             problem = "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!";
@@ -66,7 +80,7 @@ internal sealed class TlsServer(ServerConfig config, ILogger<TlsServer> log)
             },
             CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
             AllowTlsResume = config.TlsSessionCaching,
-            ApplicationProtocols = forBrowsers ? [SslApplicationProtocol.Http11] : [],
+            ApplicationProtocols = peers == TlsPeers.Browsers ? [SslApplicationProtocol.Http11] : [],
         };
         if (suites is not null && !OperatingSystem.IsWindows() && !OperatingSystem.IsAndroid()) options.CipherSuitesPolicy = suites;
         return options;
