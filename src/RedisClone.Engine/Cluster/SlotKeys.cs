@@ -47,21 +47,21 @@ internal static class SlotKeys
         return count;
     }
 
-    /// <summary>Removes up to <paramref name="most"/> keys of a slot, each as a unit of effects. Returns whether more are left.</summary>
-    public static bool Remove(ServerCore server, int slot, int most)
+    /// <summary>Removes those keys of a slot that still exist, each as a unit of effects.</summary>
+    public static void Remove(ServerCore server, int slot, IEnumerable<byte[]> keys)
     {
         Lane lane = server.Lanes.Current;
         Shard shard = server.Shards.Of(KeySlot.HashOf(slot));
-        foreach (byte[] key in List(server, slot, most))
+        foreach (byte[] key in keys)
         {
             Keyspace keyspace = shard.Store.Database(0);
             Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
+            if (!entry.Exists) continue;
             server.Executor.BeginUnit(lane);
             keyspace.Preserve(entry);
             server.KeyEvents.Drop(entry, database: 0, lane);
             server.Executor.EndOwnUnit(shard, lane);
         }
-        return Count(server, slot) > 0;
     }
 
     private static Keyspace? KeyspaceOf(ServerCore server, int slot) => server.Shards.Of(KeySlot.HashOf(slot)).Store.ExistingDatabase(0);

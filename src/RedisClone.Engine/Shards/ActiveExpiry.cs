@@ -62,10 +62,10 @@ internal sealed class ActiveExpiry(ServerCore server)
     {
         while (keyspace.DueHash is not 0 and var handle)
         {
-            server.Executor.BeginUnit(lane);
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             // The fields of such a hash come first until its slot has moved.
             if (IsForeign(keyspace.Store.HashOf(key))) break;
+            server.Executor.BeginUnit(lane);
             int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.

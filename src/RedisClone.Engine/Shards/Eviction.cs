@@ -70,7 +70,15 @@ internal sealed class Eviction(ServerCore server)
     {
         if (!_budgets.IsSpent) return false;
         _budgets.TakeBack();
-        return IsOver;
+        return IsOver && !IsAnyFreeing();
+    }
+
+    /// <summary>Whether deleted data is left to free. A command that may need it holds shards and frees it.</summary>
+    private bool IsAnyFreeing()
+    {
+        for (int i = 0; i < server.Shards.Count; i++)
+            if (server.Shards[i].Store.IsFreeing) return true;
+        return false;
     }
 
     private long Excess => UsedBytes - server.Config.MaxMemoryBytes;
@@ -126,7 +134,8 @@ internal sealed class Eviction(ServerCore server)
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
     {
         _budgets.TakeBack();
-        if (held.IsEmpty || server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver;
+        if (held.IsEmpty) return !IsOver;
+        if (server.Config.MaxMemoryPolicy == MaxMemoryPolicy.NoEviction) return !IsOver || FreeAll(held);
         if (held.Count == 1) server.Shards[held.Next(0)].EvictsAlone = _budgets.Block;
         int empty = 0;
         bool isAll = held.ContainsAll(server.Shards.All);
@@ -179,6 +188,15 @@ internal sealed class Eviction(ServerCore server)
         }
         if (chosen is not null) Evict(chosen, best, lane);
         return chosen is not null;
+    }
+
+    /// <summary>Frees deleted data of held shards until the rest fits. False if it does not fit.</summary>
+    private bool FreeAll(in ShardSet held)
+    {
+        for (int i = held.Next(0); i >= 0; i = held.Next(i + 1))
+            while (FreeSome(server.Shards[i].Store))
+                if (!IsOver) return true;
+        return !IsOver;
     }
 
     /// <summary>Frees data that is deleted already, before any key is evicted.</summary>

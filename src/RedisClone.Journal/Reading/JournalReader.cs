@@ -90,7 +90,9 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             _state.Lsn = Math.Max(lsn, 0);
             _state.IsLsnKnown = lsn >= 0;
             _window.MoveTo(end);
-            return CommandRegion.Read(_window, _state, sink);
+            FileResult rest = CommandRegion.Read(_window, _state, sink);
+            // A base of this server was durable before the manifest named it, and nothing is appended to it.
+            return lsn >= 0 && rest.End != FileEnd.Whole ? rest with { End = FileEnd.Refused } : rest;
         }
         if (file.Kind == ManifestFileKind.Base && file.Name.EndsWith(".rdb", StringComparison.Ordinal))
             return new(FileEnd.Refused, 0, "the base is not an RDB");

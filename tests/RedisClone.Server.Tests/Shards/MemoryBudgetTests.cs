@@ -92,6 +92,19 @@ public sealed class MemoryBudgetTests
         Assert.False(Eviction.LacksRoom());
     }
 
+    /// <summary>The memory of a removed database is freed later. A write that needs it does not wait for background work.</summary>
+    [Fact]
+    public void DeletedDataIsFreedBeforeAWriteIsRefused()
+    {
+        string reply = "OK";
+        for (int i = 0; reply == "OK"; i++) reply = _host.Call("SET", $"key:{i}", new string('v', 100));
+        Assert.StartsWith("OOM", reply);
+        Assert.Equal("OK", _host.Call("FLUSHALL", "ASYNC"));
+        Assert.True(Eviction.IsOver);
+        Assert.False(Eviction.LacksRoom());
+        for (int i = 0; i < 100; i++) Assert.Equal("OK", _host.Call("SET", $"key:{i}", "v"));
+    }
+
     [Fact]
     public void AShardWithoutVictimsHasOthersEvict()
     {

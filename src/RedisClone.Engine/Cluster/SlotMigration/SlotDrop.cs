@@ -9,6 +9,9 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
 {
     private const int KeysPerSlice = 128;
 
+    /// <summary>The keys that are listed at once. Each list begins at the first bucket of the slot.</summary>
+    private const int KeysPerList = 64 * KeysPerSlice;
+
     private static readonly TimeSpan RetryPause = TimeSpan.FromSeconds(1);
 
     private readonly Lock _gate = new();
@@ -38,14 +41,21 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         foreach (int slot in occupied)
         {
             var shard = ShardSet.Of(server.Shards.IndexOf(KeySlot.HashOf(slot)));
-            bool hasMore = true;
-            var slice = new Func<bool>(() => MayDrop(slot) && SlotKeys.Remove(server, slot, KeysPerSlice));
-            while (hasMore)
+            List<byte[]> keys = [];
+            do
             {
-                while (server.Pause.IsOn || server.IsDiskBehind) Thread.Sleep(Limits.DiskPatience);
-                new HeldAction(server.Shards, () => hasMore = slice()).RunAndWait(shard);
-                if (server.Effects.Wanted) server.Journal?.AppendedElsewhere();
+                new HeldAction(server.Shards, () => keys = MayDrop(slot) ? SlotKeys.List(server, slot, KeysPerList) : []).RunAndWait(shard);
+                foreach (byte[][] slice in keys.Chunk(KeysPerSlice))
+                {
+                    while (server.Pause.IsOn || server.IsDiskBehind) Thread.Sleep(Limits.DiskPatience);
+                    new HeldAction(server.Shards, () =>
+                    {
+                        if (MayDrop(slot)) SlotKeys.Remove(server, slot, slice);
+                    }).RunAndWait(shard);
+                    if (server.Effects.Wanted) server.Journal?.AppendedElsewhere();
+                }
             }
+            while (keys.Count == KeysPerList);
         }
     }
 
@@ -55,11 +65,10 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     /// </summary>
     public bool TryRunHeld(int slot)
     {
-        bool hasMore = HasLeft(slot);
-        while (hasMore)
+        while (HasLeft(slot))
         {
             if (server.Pause.IsOn || server.IsDiskBehind || server.DiskRefusal is not null) return false;
-            hasMore = SlotKeys.Remove(server, slot, KeysPerSlice);
+            SlotKeys.Remove(server, slot, SlotKeys.List(server, slot, KeysPerList));
         }
         return true;
     }
