@@ -59,10 +59,6 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>Whether every replica that has a whole copy has processed the stream up to an offset.</summary>
     public bool HaveAll(long offset) => _all.All(replica => replica is not { HasWholeSnapshot: true, IsModern: true } || replica.Acknowledged >= offset);
 
-    /// <summary>Whether the replica that listens on a port has processed the stream up to an offset.</summary>
-    public bool Has(int port, long offset) =>
-        _all.Any(replica => replica.ListeningPort == port && replica.State == ReplicaState.Follows && replica.Acknowledged >= offset);
-
     /// <summary>The number of replicas that follow the stream and have not acknowledged all of it.</summary>
     public int CountBehind()
     {

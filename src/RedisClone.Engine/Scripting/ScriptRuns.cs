@@ -10,6 +10,7 @@ namespace RedisClone.Engine.Scripting;
 internal sealed class ScriptRuns(ServerCore server)
 {
     private readonly List<ScriptProgress> _long = [];       // the lock of all access
+    private int _addedThreads;          // under the same lock: what the minimum of the pool is raised by
     private int _busy;
     private volatile bool _serverEnds;
 
@@ -42,7 +43,7 @@ internal sealed class ScriptRuns(ServerCore server)
         lock (_long)
         {
             _long.Add(progress);
-            AddThreads(1);
+            if (TryAddThreads(1)) _addedThreads++;
         }
     }
 
@@ -52,14 +53,15 @@ internal sealed class ScriptRuns(ServerCore server)
         if (wasBusy) Interlocked.Decrement(ref _busy);
         lock (_long)
         {
-            if (_long.Remove(progress)) AddThreads(-1);
+            _long.Remove(progress);
+            if (_addedThreads > _long.Count && TryAddThreads(-1)) _addedThreads--;
         }
     }
 
-    private static void AddThreads(int count)
+    private static bool TryAddThreads(int count)
     {
         ThreadPool.GetMinThreads(out int workers, out int others);
-        ThreadPool.SetMinThreads(Math.Max(1, workers + count), others);
+        return ThreadPool.SetMinThreads(workers + count, others);
     }
 
     public void NoteBusy() => Interlocked.Increment(ref _busy);

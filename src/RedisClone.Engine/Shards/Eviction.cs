@@ -151,7 +151,7 @@ internal sealed class Eviction(ServerCore server)
             if (held.Count > 1) _lastShard = next;
             Shard shard = server.Shards[next];
             shard.Store.Now = now;
-            if (FreeSome(shard.Store) || (isAll ? EvictBest(held, next, lane) : HasChoice(shard) && EvictOne(shard, lane))) empty = 0;
+            if (FreeSome(shard.Store) || (isAll ? EvictBest(held, next, lane, now) : HasChoice(shard) && EvictOne(shard, lane))) empty = 0;
             else if (++empty == held.Count) return DataBytes <= most;
         }
         return true;
@@ -175,12 +175,13 @@ internal sealed class Eviction(ServerCore server)
         or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
 
     /// <summary>Evicts the best candidate of a held shard and of those after it.</summary>
-    private bool EvictBest(in ShardSet held, int first, Lane lane)
+    private bool EvictBest(in ShardSet held, int first, Lane lane, long now)
     {
         Shard? chosen = null;
         Candidate best = default;
         for (int i = first, compared = 0; compared < ComparedShards; compared++)
         {
+            server.Shards[i].Store.Now = now;
             Candidate candidate = SampleOf(server.Shards[i]);
             if (!candidate.IsNone && (best.IsNone || candidate.Score > best.Score)) (chosen, best) = (server.Shards[i], candidate);
             i = held.Next(i + 1);

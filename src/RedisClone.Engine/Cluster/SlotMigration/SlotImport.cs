@@ -242,16 +242,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
 
     private bool HaveReplicas(long offset)
     {
-        if (!server.Replicas.HaveAll(offset)) return false;
-        lock (cluster.Gate)
-        {
-            foreach (ClusterNode replica in cluster.State.Myself.Replicas)
-            {
-                bool mayReplace = !replica.Has(NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover);
-                if (mayReplace && !server.Replicas.Has(replica.Port, offset) && !server.Replicas.Has(replica.TlsPort, offset)) return false;
-            }
-        }
-        return true;
+        const NodeFlags without = NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover;
+        int expected;
+        lock (cluster.Gate) expected = cluster.State.Myself.Replicas.Count(static replica => !replica.Has(without));
+        // The addresses that replicas announce in the cluster and to their primary may differ, so they are counted.
+        return server.Replicas.HaveAll(offset) && server.Replicas.CountAt(offset) >= expected;
     }
 
     /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>

@@ -155,7 +155,7 @@ internal sealed class ReplicationRole(ServerCore server)
         server.History.Adopt(offer.History);
         server.Replicas.Restart(offer.Offset);
         LocalExpiries.Clear();
-        _hasPart = false;
+        _hasPart = _isOfOtherShard = false;
         StreamDatabase = database;
     }
 
@@ -212,8 +212,8 @@ internal sealed class ReplicationRole(ServerCore server)
     private void Replace(ReplicaOf primary)
     {
         Follower? former = _follower;
+        long downSince = former is null || _isOfOtherShard ? 0 : IsLinkUp ? former.LastInput : former.DownSince;
         former?.Stop();
-        long downSince = former is null || _isOfOtherShard ? 0 : IsLinkUp ? ServerCore.UnixMilliseconds() : former.DownSince;
         _isOfOtherShard = false;
         Follower follower = new(server, Connector!, primary) { DownSince = downSince };
         _follower = follower;
