@@ -40,12 +40,13 @@ internal sealed class ConfigRewriter
     public static string Rewrite(string oldText, ServerConfig config, Func<IEnumerable<string>>? describeUsers, bool everything)
     {
         var rewriter = new ConfigRewriter(oldText, everything);
-        foreach (Parameter parameter in ConfigTable.Parameters) rewriter.Replace(parameter.Name, parameter.RewriteLines(config));
+        foreach (Parameter parameter in ConfigTable.Parameters)
+            rewriter.Replace(parameter.Name, parameter.RewriteLines(config).Select(static line => line with { Text = ConfigText.ToLine(line.Text) }));
         if (describeUsers is not null)
         {
             IEnumerable<string> users = config.AclFile.Length > 0 ? [] : describeUsers();
             rewriter.Replace("user", users.Select(static user => new RewriteLine(
-                $"user {string.Join(' ', user.Split(' ').Select(QuotedWords.QuoteIfNeeded))}", Forced: true) { IsInBytes = true }));
+                $"user {string.Join(' ', user.Split(' ').Select(QuotedWords.QuoteIfNeeded))}", Forced: true)));
         }
         return rewriter.Join();
     }
@@ -71,14 +72,14 @@ internal sealed class ConfigRewriter
         _lines.Add(line);
     }
 
-    /// <summary>Replaces the lines of a name by new lines, in order. Remaining old lines become empty.</summary>
+    /// <summary>Replaces the lines of a name by new lines with one char per byte, in order. Remaining old lines become empty.</summary>
     private void Replace(string name, IEnumerable<RewriteLine> lines)
     {
         Queue<int>? numbers = _linesOf.GetValueOrDefault(name);
         foreach (RewriteLine line in lines)
         {
-            if (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = line.Line;
-            else if (line.Forced || _everything) Append(line.Line);
+            if (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = line.Text;
+            else if (line.Forced || _everything) Append(line.Text);
         }
         while (numbers is { Count: > 0 }) _lines[numbers.Dequeue()] = "";
     }

@@ -38,13 +38,7 @@ internal enum ParameterFlags
 internal delegate ref T Field<T>(ServerConfig config);
 
 /// <summary>A line for CONFIG REWRITE, without its end. A line that is not forced only replaces an existing line.</summary>
-internal readonly record struct RewriteLine(string Text, bool Forced)
-{
-    /// <summary>Whether the text has one char per byte already.</summary>
-    public bool IsInBytes { get; init; }
-
-    public string Line => IsInBytes ? Text : ConfigText.ToLine(Text);
-}
+internal readonly record struct RewriteLine(string Text, bool Forced);
 
 /// <summary>
 /// One row of the table: the name, description and rules of a parameter. The values are in the <see cref="ServerConfig"/> that

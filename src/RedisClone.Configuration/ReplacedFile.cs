@@ -22,21 +22,21 @@ internal static class ReplacedFile
         try
         {
             byte[] bytes = content();
-            using (var file = new FileStream(temporary, OwnAlone()))
+            using (var created = new FileStream(temporary, OwnAlone()))
+            using (IDiskFile file = RealDisk.FileOf(created.SafeFileHandle))
             {
-                if (!OperatingSystem.IsWindows() && File.Exists(path)) File.SetUnixFileMode(file.SafeFileHandle, File.GetUnixFileMode(path));
-                file.Write(bytes);
-                file.Flush(flushToDisk: true);
+                if (!OperatingSystem.IsWindows() && File.Exists(path)) File.SetUnixFileMode(created.SafeFileHandle, File.GetUnixFileMode(path));
+                file.Write(0, bytes);
+                file.Flush();
             }
             RealDisk.Instance.Rename(temporary, path);
             RealDisk.Instance.FlushDirectory(Path.GetDirectoryName(path)!);
             return null;
         }
-        catch (Exception e) when (DiskFailure.Is(e) || e is ArgumentOutOfRangeException)
+        catch (Exception e) when (DiskFailure.Is(e))
         {
             if (File.Exists(temporary)) File.Delete(temporary);
-            // The runtime reports EFBIG, the limit of the file system or of the process, as an argument exception.
-            return e is ArgumentOutOfRangeException ? "File too large" : ConfigFiles.Reason(e);
+            return ConfigFiles.Reason(e);
         }
     }
 

@@ -19,6 +19,11 @@ public static class HeapRelief
     /// <summary>A patient thread waits 10 ms longer after each attempt, two seconds in all.</summary>
     private const int PatientAttempts = 20;
 
+    // They exist before memory is missing.
+    private static readonly Func<int, byte[]> NewArray = static size => GC.AllocateUninitializedArray<byte>(size);
+    private static readonly Func<int, byte[]> NewPinned = static size => GC.AllocateUninitializedArray<byte>(size, pinned: true);
+    private static readonly Func<int, byte[]> Pooled = ArrayPool<byte>.Shared.Rent;
+
     private static readonly Lock Gate = new();
 
     [ThreadStatic]
@@ -71,38 +76,25 @@ public static class HeapRelief
     }
 
     /// <summary>Allocates an array that is not cleared. If there is no memory, it makes room and tries once more, or more often.</summary>
-    public static byte[] Allocate(int size, bool pinned = false)
-    {
-        for (int attempt = 0; ; attempt++)
-        {
-            try
-            {
-                return GC.AllocateUninitializedArray<byte>(size, pinned);
-            }
-            catch (OutOfMemoryException) when (MayTryAgain(attempt))
-            {
-                Thread.Sleep(10 * attempt);
-            }
-        }
-    }
+    public static byte[] Allocate(int size, bool pinned = false) => Get(size, pinned ? NewPinned : NewArray);
 
     /// <summary>Rents an array of the shared pool, with the same attempts.</summary>
-    public static byte[] Rent(int size)
+    public static byte[] Rent(int size) => Get(size, Pooled);
+
+    private static byte[] Get(int size, Func<int, byte[]> source)
     {
         for (int attempt = 0; ; attempt++)
         {
             try
             {
-                return ArrayPool<byte>.Shared.Rent(size);
+                return source(size);
             }
-            catch (OutOfMemoryException) when (MayTryAgain(attempt))
+            catch (OutOfMemoryException) when (attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve())
             {
                 Thread.Sleep(10 * attempt);
             }
         }
     }
-
-    private static bool MayTryAgain(int attempt) => attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve();
 
     /// <summary>Ends what <see cref="BePatient"/> began.</summary>
     public readonly ref struct Patience(bool before)

@@ -110,6 +110,9 @@ internal sealed class Transaction(CommandTable commands)
 
         /// <summary>The hash of the first key.</summary>
         public ulong Hash { get; } = hash;
+
+        /// <summary>Whether <see cref="Hash"/> is that of the only key.</summary>
+        public bool HasSingleKey => Row.HasSingleKey && Row.FirstKey < Request.Count;
     }
 
     public ref struct Enumerator(Transaction transaction)

@@ -11,7 +11,7 @@ internal static class Router
     public static ShardSet ShardsOf(ServerCore server, Session session, in Transaction.Queued queued)
     {
         CommandRow row = queued.Row;
-        bool isSingle = row.HasSingleKey && row.Route is null && !row.Has(CommandFlags.AllShards) && row.FirstKey < queued.Request.Count;
+        bool isSingle = queued.HasSingleKey && row.Route is null && !row.Has(CommandFlags.AllShards);
         return isSingle ? ShardSet.Of(server.Shards.IndexOf(queued.Hash)) : ShardsOf(server, session, row, queued.Request);
     }
 

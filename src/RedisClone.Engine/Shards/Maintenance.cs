@@ -106,7 +106,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             int i = (_round + n) % _server.Shards.Count;
             Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
         }
-        if (_server.Eviction.IsDue && !_server.Pause.IsOn && _server.Debug.BackgroundWork) EvictOverall();
+        if (!_server.Pause.IsOn && _server.Debug.BackgroundWork) EvictOverall();
     }
 
     private void EvictOverall()

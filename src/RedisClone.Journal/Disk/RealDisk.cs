@@ -30,6 +30,9 @@ public sealed class RealDisk : IDisk
         return new RealFile(File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete));
     }
 
+    /// <summary>A file that is open already, for one that is created with a mode of its own.</summary>
+    public static IDiskFile FileOf(SafeFileHandle handle) => new RealFile(handle);
+
     public bool Exists(string path) => OperatingSystem.IsLinux() && LinuxFile.TryTypeOf(path, out LinuxFileType? type)
         ? type is LinuxFileType.Regular or LinuxFileType.Special || type is null && IsLink(path)
         : File.Exists(path);

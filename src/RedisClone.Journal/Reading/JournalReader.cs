@@ -90,9 +90,7 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
             _state.Lsn = Math.Max(lsn, 0);
             _state.IsLsnKnown = lsn >= 0;
             _window.MoveTo(end);
-            FileResult rest = CommandRegion.Read(_window, _state, sink);
-            // A base of this server was durable before the manifest named it, and nothing is appended to it.
-            return lsn >= 0 && rest.End != FileEnd.Whole ? rest with { End = FileEnd.Refused } : rest;
+            return OfBase(CommandRegion.Read(_window, _state, sink), isOurs: lsn >= 0);
         }
         if (file.Kind == ManifestFileKind.Base && file.Name.EndsWith(".rdb", StringComparison.Ordinal))
             return new(FileEnd.Refused, 0, "the base is not an RDB");
@@ -118,9 +116,12 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
     }
 
     /// <summary>
-    /// Reads a base of commands. One of this server was durable before the manifest named it, so no power loss explains that it is damaged
-    /// or cut.
+    /// The result of a base. One of this server was durable before the manifest named it, and nothing is appended to it, so no power loss
+    /// explains that it is damaged or cut.
     /// </summary>
+    private static FileResult OfBase(FileResult read, bool isOurs) => isOurs && read.End != FileEnd.Whole ? read with { End = FileEnd.Refused } : read;
+
+    /// <summary>Reads a base of commands.</summary>
     private FileResult ReadCommandBase(ManifestFile file, IJournalSink sink)
     {
         // The size of a base is unrelated to its stream position, so the position comes from its first line.
@@ -129,10 +130,10 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         bool hasEnd = BaseEnd.IsAnnounced(_window.Bytes);
         if (position > StreamState.MaxLsn) return StreamState.OutOfRange(position, 0);
         if (file.HasHeader && !hasEnd) return new(FileEnd.Refused, 0, "the first lines of the base are missing");
-        FileResult read = CommandRegion.Read(_window, _state, sink);
+        FileResult read = OfBase(CommandRegion.Read(_window, _state, sink), isOurs: position >= 0);
         if (position >= 0) _state.Lsn = position;
         _state.IsLsnKnown = position >= 0;
-        if (position >= 0 && read.End != FileEnd.Whole) return read with { End = FileEnd.Refused };
+        if (position >= 0 && read.End != FileEnd.Whole) return read;
         return hasEnd && !BaseEnd.Matches(_window)
             ? new(FileEnd.Refused, read.Kept, "the checksum at the end of the base does not match")
             : read;

@@ -96,17 +96,7 @@ public sealed class MailboxTests
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
         ShardMap shards = server.Core.Shards;
         var work = new Held();
-        Shard busy = shards[2], next = shards[1];
-        SpinWait.SpinUntil(busy.TryEnter);
-        Assert.False(new ShardHold(shards, work).TryAcquire(shards.All));
-        for (int waits = 1; waits <= Limits.WaitsWithoutShards; waits++)
-        {
-            Assert.True(SpinWait.SpinUntil(next.TryEnter, TimeSpan.FromMinutes(1)));
-            busy.Exit();
-            Assert.True(SpinWait.SpinUntil(() => next.Queued == 1, TimeSpan.FromMinutes(1)));
-            (busy, next) = (next, busy);
-        }
-        Assert.False(shards[0].TryEnter());
+        Shard busy = MakeWaitOften(shards, new ShardHold(shards, work));
         Assert.False(work.Done.IsCompleted);
         busy.Exit();
         await work.Done.WaitAsync(TimeSpan.FromMinutes(1));
@@ -121,6 +111,17 @@ public sealed class MailboxTests
         ShardMap shards = server.Core.Shards;
         var work = new Held();
         var hold = new ShardHold(shards, work) { MayGiveUp = true };
+        Shard busy = MakeWaitOften(shards, hold);
+        Assert.True(SpinWait.SpinUntil(hold.TryGiveUp, TimeSpan.FromMinutes(1)));
+        Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[0]), TimeSpan.FromMinutes(1)));
+        busy.Exit();
+        for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+        Assert.False(work.Done.IsCompleted);
+    }
+
+    /// <summary>Makes a hold of all shards wait until it keeps what it has taken. Returns the shard that it waits for.</summary>
+    private static Shard MakeWaitOften(ShardMap shards, ShardHold hold)
+    {
         Shard busy = shards[2], next = shards[1];
         SpinWait.SpinUntil(busy.TryEnter);
         Assert.False(hold.TryAcquire(shards.All));
@@ -132,11 +133,7 @@ public sealed class MailboxTests
             (busy, next) = (next, busy);
         }
         Assert.False(shards[0].TryEnter());
-        Assert.True(SpinWait.SpinUntil(hold.TryGiveUp, TimeSpan.FromMinutes(1)));
-        Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[0]), TimeSpan.FromMinutes(1)));
-        busy.Exit();
-        for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
-        Assert.False(work.Done.IsCompleted);
+        return busy;
     }
 
     private static bool TryVisit(Shard shard)

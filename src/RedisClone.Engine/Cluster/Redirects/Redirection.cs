@@ -37,9 +37,8 @@ internal sealed class Redirection(ServerCore server, ClusterMember cluster)
 
     private bool IsServed(in Transaction.Queued queued, ref int slot)
     {
-        CommandRow row = queued.Row;
-        if (!row.HasSingleKey || row.Channels != ChannelUse.None || row.FirstKey >= queued.Request.Count) return AreServed(row, queued.Request, ref slot);
-        return IsServed(KeySlot.OfHash(queued.Hash), ref slot);
+        bool hasHash = queued.HasSingleKey && queued.Row.Channels == ChannelUse.None;
+        return hasHash ? IsServed(KeySlot.OfHash(queued.Hash), ref slot) : AreServed(queued.Row, queued.Request, ref slot);
     }
 
     /// <summary>Whether a further slot is the one of the keys before it, or the first one and served here.</summary>

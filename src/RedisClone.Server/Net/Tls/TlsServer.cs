@@ -14,7 +14,7 @@ internal enum TlsPeers
     /// <summary>They show no certificate.</summary>
     Browsers,
 
-    /// <summary>The nodes of a cluster. They always show a certificate, because the bus has no other proof of who speaks.</summary>
+    /// <summary>The nodes of a cluster. They always show a certificate, because the bus has no password.</summary>
     Nodes,
 }
 
