@@ -57,7 +57,7 @@ internal static class SlotKeys
             Keyspace keyspace = shard.Store.Database(0);
             Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
             if (!entry.Exists) continue;
-            server.Executor.BeginUnit(lane);
+            lane.BeginUnit();
             keyspace.Preserve(entry);
             server.KeyEvents.Drop(entry, database: 0, lane);
             server.Executor.EndOwnUnit(shard, lane);

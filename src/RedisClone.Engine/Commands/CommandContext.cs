@@ -348,7 +348,7 @@ internal ref partial struct CommandContext
         _server.KeyEvents.Expire(entry, Session.Database, Lane);
         if (Session.InTransaction) return;
         _server.Executor.PlaceOwnUnit(_server.Shards.Of(hash), Lane);
-        _server.Executor.BeginUnit(Lane);
+        Lane.BeginUnit();
     }
 
     private readonly void Touch(in Entry entry)

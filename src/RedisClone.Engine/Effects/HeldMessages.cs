@@ -20,11 +20,12 @@ internal interface IMessageTarget
 
 /// <summary>
 /// Holds back the messages (published messages, key events, invalidations) of the unit of effects that a thread executes.
-/// They leave when the unit has its LSN. A receiver then waits until this LSN is safe, so it cannot learn of an effect that a
-/// crash may still undo.
+/// They leave together when the unit has its LSN. A receiver then waits until this LSN is safe, so it cannot learn of an effect
+/// that a crash may still undo.
 /// </summary>
+/// <param name="order">Orders the units of all threads of the server.</param>
 /// <param name="most">The bytes that are never exceeded.</param>
-internal sealed class HeldMessages(long most)
+internal sealed class HeldMessages(MessageOrder order, long most)
 {
     /// <summary>The message may show any effect until now.</summary>
     public const long Unknown = -1;
@@ -39,14 +40,17 @@ internal sealed class HeldMessages(long most)
     private byte[]? _last, _lastButOne;         // a message has one form for each version of the protocol
     private long _bytes, _limit = s_noticed;
 
-    public HeldMessages()
-        : this(s_most)
+    public HeldMessages(MessageOrder order)
+        : this(order, s_most)
     {
     }
 
     public bool IsHolding { get; private set; }
 
     public void Hold() => IsHolding = true;
+
+    /// <summary>Begins to hold messages back. Returns false if a unit does already, which will release them.</summary>
+    public bool TryHold() => !IsHolding && (IsHolding = true);
 
     /// <summary>Holds a message back; false if messages are not held back now.</summary>
     public bool TryAdd(IMessageTarget to, byte[] message)
@@ -97,23 +101,43 @@ internal sealed class HeldMessages(long most)
         foreach ((_, byte[] message) in _held) Count(message);
     }
 
-    /// <param name="lsn">The LSN of what the unit has changed and seen.</param>
+    /// <param name="lsn">The LSN of what the unit has changed and seen, or <see cref="Unknown"/>.</param>
     public void Release(long lsn)
     {
         IsHolding = false;
-        if (_bytes == 0 && _lost is null) return;
+        if (_bytes != 0 || _lost is not null) Deliver(lsn);
+    }
+
+    private void Deliver(long lsn)
+    {
         (_bytes, _last, _lastButOne, _limit, _lost) = (0, null, null, s_noticed, null);
-        foreach ((IMessageTarget to, byte[] message) in _held)
+        ulong locks = 0;
+        foreach ((IMessageTarget to, _) in _held) locks |= MessageOrder.LockOf(to);
+        bool isInOrder = order.TryEnter(locks);
+        try
         {
-            try
+            foreach ((IMessageTarget to, byte[] message) in _held)
             {
-                to.PushNow(message, lsn);
-            }
-            catch (OutOfMemoryException)
-            {
-                to.Lose();
+                if (!isInOrder || !TryPush(to, message, lsn)) to.Lose();
             }
         }
-        _held.Reuse();
+        finally
+        {
+            if (isInOrder) order.Exit(locks);
+            _held.Reuse();
+        }
+    }
+
+    private static bool TryPush(IMessageTarget to, byte[] message, long lsn)
+    {
+        try
+        {
+            to.PushNow(message, lsn);
+            return true;
+        }
+        catch (OutOfMemoryException)
+        {
+            return false;
+        }
     }
 }

@@ -23,6 +23,7 @@ internal sealed class Lane
     internal Lane(LaneSet owner)
     {
         _owner = owner;
+        Messages = new HeldMessages(owner.Order);
         _calls = new CommandCounters[owner.Commands];
         _latencies = new LatencyHistogram?[owner.Commands];
     }
@@ -62,7 +63,7 @@ internal sealed class Lane
     /// <summary>Whether a script of the running unit was abandoned by a shutdown, so that the unit is dropped.</summary>
     internal bool IsAbandoned { get; set; }
 
-    internal HeldMessages Messages { get; } = new();
+    internal HeldMessages Messages { get; }
 
     /// <summary>A number that changes when the ready keys are forgotten.</summary>
     internal long ReadyUnit { get; private set; }
@@ -99,6 +100,9 @@ internal sealed class Lane
 
     /// <summary>Forgets the keys noted as absent, because the databases have changed places.</summary>
     internal void ForgetAbsent() => _absent.Clear();
+
+    /// <summary>Begins a unit: messages about it are held back until its effects have their LSN.</summary>
+    internal void BeginUnit() => Messages.Hold();
 
     internal void EndUnit()
     {
@@ -160,6 +164,8 @@ internal sealed class LaneSet(int commands, ErrorStatistics errors)
     public int Commands => commands;
 
     public ErrorStatistics Errors => errors;
+
+    public MessageOrder Order { get; } = new();
 
     public Lane Current => Lane.Current(this);
 

@@ -66,7 +66,7 @@ internal sealed class BlockedClients(ServerCore server)
         {
             if (!server.Role.IsReplica)
             {
-                server.Executor.BeginUnit(lane);
+                lane.BeginUnit();
                 server.KeyEvents.Expire(entry, key.Database, lane);
                 server.Executor.PlaceOwnUnit(shard, lane);
             }
@@ -99,7 +99,7 @@ internal sealed class BlockedClients(ServerCore server)
             long started = Stopwatch.GetTimestamp();
             CommandRow row = connection.CurrentRow;
             Request request = connection.CurrentRequest;
-            if (journalled) lane.Messages.Hold();
+            lane.BeginUnit();
             if (!session.User.IsUnrestricted && server.Access.Refuse(session, row, request) is { } denial)
             {
                 Executor.Reject(session, row, denial, lane);
@@ -117,6 +117,7 @@ internal sealed class BlockedClients(ServerCore server)
             // Without a reply, the client would take the next reply for the reply to this command.
             if (!answered) connection.Kill();
             if (journalled) server.Executor.PlaceEffects(session, lane, held);
+            else lane.Messages.Release(HeldMessages.Unknown);
             connection.Resume();
         }
     }

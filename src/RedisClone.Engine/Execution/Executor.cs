@@ -75,12 +75,13 @@ internal sealed class Executor(ServerCore server)
                 Reject(c.Session, c.Row, lost, c.Lane);
                 return Outcome.Done;
             }
-            if (journalled) c.Lane.Messages.Hold();
+            c.Lane.BeginUnit();
             long seen = c.Session.SeenLsn;
             outcome = server.Eviction.IsOn && !server.Pause.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started, ref widened);
             if (c.Lane.IsAbandoned) DropUnit(ref c);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
             if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
+            else c.Lane.Messages.Release(HeldMessages.Unknown);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
             if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
             return outcome;
@@ -139,10 +140,9 @@ internal sealed class Executor(ServerCore server)
         {
             Session session = c.Session;
             Lane lane = c.Lane;
-            bool holds = lane.Messages.IsHolding;
             c.LacksMemory = !server.Eviction.MakeRoom(c.Held, lane, c.Now);
             // The eviction has released its messages. The messages of the command itself are held again.
-            if (holds) lane.Messages.Hold();
+            lane.BeginUnit();
             if (c.LacksMemory)
             {
                 // The held shards have nothing left to evict, but other shards may have.
@@ -182,12 +182,6 @@ internal sealed class Executor(ServerCore server)
         if (outcome == Outcome.Widened) widened = server.Shards.All;
         if (outcome == Outcome.Done) c.Session.LastCommand = c.Row;
         return outcome;
-    }
-
-    /// <summary>Begins a unit: messages about it are held until its effects have their LSN.</summary>
-    public void BeginUnit(Lane lane)
-    {
-        if (server.Effects.Wanted) lane.Messages.Hold();
     }
 
     /// <summary>

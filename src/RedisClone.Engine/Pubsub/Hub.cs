@@ -30,7 +30,10 @@ internal sealed class Hub
     /// </summary>
     public bool HasListeners => !this[SubscriptionKind.Channel].IsEmpty || !this[SubscriptionKind.Pattern].IsEmpty;
 
-    /// <summary>Delivers to the subscribers of a channel and of matching patterns. Returns the number of deliveries.</summary>
+    /// <summary>
+    /// Delivers to the subscribers of a channel and of matching patterns. Returns the number of deliveries. The calling thread holds
+    /// messages back, which gives them their order.
+    /// </summary>
     public int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
     {
         int receivers = Deliver(this[SubscriptionKind.Channel].SubscribersOf(channel), "message"u8, default, channel, message);

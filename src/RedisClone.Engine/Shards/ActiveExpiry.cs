@@ -38,7 +38,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                     if (cursor == 0) break;
                 }
                 if (found.Living > 0) server.TtlAverages.Note(database, found.Left / found.Living);
-                server.Executor.BeginUnit(lane);
+                lane.BeginUnit();
                 foreach (uint handle in found.Expired)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
@@ -65,7 +65,7 @@ internal sealed class ActiveExpiry(ServerCore server)
             ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
             // The fields of such a hash come first until its slot has moved.
             if (IsForeign(keyspace.Store.HashOf(key))) break;
-            server.Executor.BeginUnit(lane);
+            lane.BeginUnit();
             int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsPerStep, database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.

@@ -269,7 +269,7 @@ internal sealed class Eviction(ServerCore server)
     private void Evict(Shard shard, in Candidate best, Lane lane)
     {
         Keyspace chosen = shard.Store.Database(best.Database);
-        server.Executor.BeginUnit(lane);
+        lane.BeginUnit();
         server.KeyEvents.Evict(chosen.Locate(chosen.Store.HashOf(chosen.KeyOf(best.Handle)), best.Handle), best.Database, lane);
         server.Executor.EndOwnUnit(shard, lane);
     }

@@ -56,7 +56,7 @@ public sealed class HeldMessageTests : IDisposable
     [Fact]
     public void ReceiversOfTooMuchAreGivenUp()
     {
-        var held = new HeldMessages(most: 128 << 20);
+        var held = new HeldMessages(new MessageOrder(), most: 128 << 20);
         Receiver slow = new(most: 8 << 20), unlimited = new(long.MaxValue), modest = new(most: 8 << 20);
         held.Hold();
         for (int i = 0; i < 10_000; i++)

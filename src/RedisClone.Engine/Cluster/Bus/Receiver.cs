@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Net;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Effects;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Cluster.Bus;
@@ -28,8 +29,17 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         ReadOnlySpan<byte> data = message.Data;
         int channel = (int)BinaryPrimitives.ReadUInt32BigEndian(data);
         data = data[MessageLayout.PublishLengths..];
-        if (message.Type == MessageType.Publish) server.Hub.Publish(data[..channel], data[channel..]);
-        else server.Hub.PublishToShard(data[..channel], data[channel..]);
+        HeldMessages messages = server.Lanes.Current.Messages;
+        messages.Hold();
+        try
+        {
+            if (message.Type == MessageType.Publish) server.Hub.Publish(data[..channel], data[channel..]);
+            else server.Hub.PublishToShard(data[..channel], data[channel..]);
+        }
+        finally
+        {
+            messages.Release(HeldMessages.Unknown);
+        }
     }
 
     /// <summary>Processes a message; false if the link must be closed.</summary>

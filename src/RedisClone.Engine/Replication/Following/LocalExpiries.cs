@@ -101,7 +101,7 @@ internal sealed class LocalExpiries(ServerCore server)
             isOver = expires && entry.Expiry <= ServerCore.UnixMilliseconds();
             if (!isOver) return false;
             Lane lane = server.Lanes.Current;
-            server.Executor.BeginUnit(lane);
+            lane.BeginUnit();
             server.KeyEvents.Expire(entry, key.Database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             return true;

@@ -93,7 +93,7 @@ internal sealed class StreamRun
         // Usually one shard changes. Clients that wait may need further shards.
         bool isSmall = unit.Count == 1 && batch.Prepared[unit.First].Row!.HasSingleKey && _server.Blocked.Count == 0;
         ShardSet held = isSmall ? ShardSet.Of(_server.Shards.IndexOf(batch.Prepared[unit.First].Hash)) : _server.Shards.All;
-        _server.Executor.BeginUnit(lane);
+        lane.BeginUnit();
         LeftPart = unit.Count > 1;
         try
         {
