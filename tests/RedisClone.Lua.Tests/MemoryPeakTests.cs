@@ -29,7 +29,7 @@ public sealed class MemoryPeakTests
     [InlineData(
         "local function f() local function r(n) if n == 0 then return coroutine.wrap(f)() end local a, b, c, d = " +
         "1, 2, 3, 4 return 1 + r(n - 1) end return r(9000) end f()")]
-    [InlineData("local r = {} for i = 1, 200 do r[i] = select(2, pcall(string.gsub, ('x'):rep(1e5), '.', ('y'):rep(200))) end")]
+    [InlineData("local r = {} for i = 1, 30 do r[i] = select(2, pcall(string.gsub, ('x'):rep(1e5), '.', ('y'):rep(200))) end")]
     [InlineData(
         "local s = ('x'):rep(1e6) local t, r = {}, {} for i = 1, 30 do t[i] = s end for i = 1, 50 do r[i] = " +
         "cjson.encode(t) end")]
@@ -52,10 +52,10 @@ public sealed class MemoryPeakTests
     [InlineData(
         "local t = {} for i = 1, 1e9 do t[i] = loadstring('return function() return function() return \"' .. i .. " +
         "'\" end end') end")]
-    [InlineData("for i = 1, 500 do local s = ('x'):rep(5e6) .. i end")]
+    [InlineData("for i = 1, 150 do local s = ('x'):rep(5e6) .. i end")]
     [InlineData("for r = 1, 8 do local t = {} for i = 1, 90 do t[i] = ('x'):rep(1e6) .. i end end")]
     [InlineData("for r = 1, 8 do local t = {} for i = 1, 5e5 do t[i] = {i} end end")]
-    [InlineData("for r = 1, 20 do local t = {} for i = 1, 2e6 do t[i] = i end end")]
+    [InlineData("for r = 1, 6 do local t = {} for i = 1, 2e6 do t[i] = i end end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = cjson.new() end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = ('x'):gmatch('.') end")]
     [InlineData("local t = {} for i = 1, 1e9 do t[i] = coroutine.wrap(function() end) end")]
@@ -112,7 +112,7 @@ public sealed class MemoryPeakTests
     public void MemoryOfAFailedCallIsReleased()
     {
         var interpreter = new Interpreter(Limit);
-        for (int i = 0; i < 50; i++)
+        for (int i = 0; i < 20; i++)
         {
             interpreter.TryRun("('x'):rep(1e6):gsub('.', ('y'):rep(1000))");
             interpreter.TryRun("('x'):rep(1e5):gsub('.', function() error('z') end)");

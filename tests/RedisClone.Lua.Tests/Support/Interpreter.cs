@@ -17,6 +17,9 @@ internal sealed class Interpreter
         State.SetField(State.Globals, "print", new LuaHostFunction(Print));
     }
 
+    /// <summary>The message of a program that exceeded its steps.</summary>
+    public static LuaString Killed { get; } = LuaString.From("killed");
+
     public LuaState State { get; }
 
     public string Output => Encoding.Latin1.GetString([.. _output]);
@@ -42,6 +45,18 @@ internal sealed class Interpreter
             return 0;
         });
         return State.Call(main, []) == LuaOutcome.Returned ? null : State.Error.Message;
+    }
+
+    /// <summary>Runs a program with little memory and few steps. Returns "killed" if it exceeded the steps.</summary>
+    public static string Outcome(string program, int periods = 100, long memory = 64 << 20)
+    {
+        var interpreter = new Interpreter(memory);
+        int left = periods;
+        interpreter.State.OnBudget = _ => --left < 0 ? Killed : null;
+        string outcome = interpreter.TryRun(program) ?? interpreter.Output.TrimEnd('\n');
+        interpreter.State.OnBudget = null;
+        Assert.Null(interpreter.TryRun("assert(1 + 1 == 2 and #('x'):rep(100) == 100 and pcall(error) == false)"));
+        return outcome;
     }
 
     /// <summary>Evaluates expressions. Returns their values as print shows them.</summary>
