@@ -298,8 +298,8 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         uint from = _freedTo;
         if (Expires.BucketCount > 0)
         {
-            var nobody = new NoOwner();
-            if (Expires.Drain(ref _freedTo, budget, ref nobody)) _freedTo = from = 0;
+            var none = new NoOwner();
+            if (Expires.Drain(ref _freedTo, budget, ref none)) _freedTo = from = 0;
             budget -= (int)(_freedTo - from) + 1;
             return false;
         }

@@ -126,7 +126,7 @@ public sealed class FaultInjectionTests : IDisposable
             return s_mayEnd.Contains(row.FullName) ? null : _ended;
         }
         _hosts.Host.Forget();
-        string? finding = _hosts.Remains() ?? _hosts.Difference(command, row) ?? (_faults % 64 == 0 ? _hosts.Difference() : null);
+        string? finding = _hosts.Remains() ?? _hosts.Difference(command, row) ?? (_faults % 128 == 0 ? _hosts.Difference() : null);
         return finding is null ? null : $"{finding}; effects {_hosts.LastEffects.Replace("\r\n", " ", StringComparison.Ordinal)}";
     }
 

@@ -50,17 +50,16 @@ internal static class InjectedRows
         foreach (string prefix in (string[])["", "large:"])
         {
             int count = prefix.Length == 0 ? 3 : 700;
-            for (int i = 0; i < count; i++)
-            {
-                run($"RPUSH {prefix}list m{i % 20}:{i}");
-                run($"HSET {prefix}hash f{i} {i}");
-                run($"SADD {prefix}set m{i}");
-                run($"ZADD {prefix}zset {i} m{i}");
-                run($"XADD {prefix}stream {i + 1}-1 f1 v{i}");
-            }
+            run($"RPUSH {prefix}list {Words(count, static i => $"m{i % 20}:{i}")}");
+            run($"HSET {prefix}hash {Words(count, static i => $"f{i} {i}")}");
+            run($"SADD {prefix}set {Words(count, static i => $"m{i}")}");
+            run($"ZADD {prefix}zset {Words(count, static i => $"{i} m{i}")}");
+            for (int i = 0; i < count; i++) run($"XADD {prefix}stream {i + 1}-1 f1 v{i}");
             run($"XGROUP CREATE {prefix}stream g1 0");
             run($"XREADGROUP GROUP g1 c1 COUNT 20 STREAMS {prefix}stream >");
             run($"HPEXPIREAT {prefix}hash 4000000000000 FIELDS 2 f0 f1");
         }
     }
+
+    private static string Words(int count, Func<int, string> word) => string.Join(' ', Enumerable.Range(0, count).Select(word));
 }

@@ -47,6 +47,8 @@ internal sealed class MirroredHost : IEffectSink
     public string? Difference(CommandHost.Prepared command, CommandRow row)
     {
         Follow();
+        // A command that only reads, without effects, has changed nothing; if it has, the next comparison of all keys shows it.
+        if (!row.IsWrite && LastEffects.Length == 0) return null;
         var positions = new KeyPositions(stackalloc int[64]);
         string? found = null;
         if (row.CollectKeys(command.Request, ref positions))

@@ -248,7 +248,7 @@ internal sealed class SlotExport : ISnapshotJob
         }
     }
 
-    /// <summary>Serves the slots again. The new epoch wins against a claim of which nobody has told this node.</summary>
+    /// <summary>Serves the slots again. The new epoch wins against a claim that this node has not heard of.</summary>
     private void Resume(string reason)
     {
         Fail(reason);
