@@ -35,8 +35,21 @@ internal static class ReplacedFile
         }
         catch (Exception e) when (DiskFailure.Is(e))
         {
-            if (File.Exists(temporary)) File.Delete(temporary);
+            TryDelete(temporary);
             return ConfigFiles.Reason(e);
+        }
+    }
+
+    /// <summary>Deletes an incomplete file. If that fails too, the next write replaces it.</summary>
+    private static void TryDelete(string temporary)
+    {
+        try
+        {
+            File.Delete(temporary);
+        }
+        catch (Exception e) when (DiskFailure.Is(e))
+        {
+            // The reason of the first failure is reported.
         }
     }
 

@@ -80,12 +80,12 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
         var arena = new Arena();
         arena.Restrict(budget);
         // Arrays that fit into the reserve.
-        uint[] handles = [.. Enumerable.Range(0, 6).Select(_ => arena.Allocate(((int)(room - most) - Chunk) / 6))];
+        uint[] handles = [.. Enumerable.Range(0, 9).Select(_ => arena.Allocate(((int)(room - most) - Chunk) / 9))];
         Assert.Throws<InsufficientMemoryException>(() => arena.Allocate(2 * Chunk));
         // As arenas take more, clients must take less.
         Assert.InRange(budget.ClientLimit, most, most + 2 * Chunk);
         budget.ClientsChanged(-most);
-        uint[] further = [.. Enumerable.Range(0, 2).Select(_ => arena.Allocate(((int)(most - least) - Chunk) / 2))];
+        uint[] further = [.. Enumerable.Range(0, 3).Select(_ => arena.Allocate(((int)(most - least) - Chunk) / 3))];
         Assert.InRange(budget.ClientLimit, least, least + 3 * Chunk);
         foreach (uint handle in handles) arena.Free(handle);
         foreach (uint handle in further) arena.Free(handle);

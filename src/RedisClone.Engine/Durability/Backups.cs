@@ -133,9 +133,22 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
                 return $"ERR {failure}";
             }
             Close();
-            Disk.Delete(Names.PathOf(Names.Lock));
             (State, SealedAt) = (BackupState.Sealed, ServerCore.UnixMilliseconds() / 1000);
+            DeleteLock();
             return null;
+        }
+    }
+
+    /// <summary>The backup is complete without it.</summary>
+    private void DeleteLock()
+    {
+        try
+        {
+            Disk.Delete(Names.PathOf(Names.Lock));
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            server.Log.LogWarning("The lock file of the backup stays: {Reason}", failure.Message);
         }
     }
 

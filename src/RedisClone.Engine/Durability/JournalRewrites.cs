@@ -1,6 +1,5 @@
 using RedisClone.Journal;
 using RedisClone.Journal.Reading;
-using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -245,11 +244,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         private long _lsn;
 
         /// <summary>The end of the increment requires a flush, for which replies wait. This leaves little to it.</summary>
-        public void Prepare()
-        {
-            if (rewrites.ConsecutiveFailures > 0 && HeapLimit.Bytes > 0) LoadRoom.MakeForSnapshot(server);
-            journal.Engine.FlushAhead();
-        }
+        public void Prepare() => journal.Engine.FlushAhead();
 
         public SnapshotOrder? Mark()
         {

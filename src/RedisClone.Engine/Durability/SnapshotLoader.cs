@@ -139,12 +139,10 @@ internal sealed class SnapshotLoader : IRdbVisitor
         if (Refuse(key) is { } reason) return reason;
         if (DropsExpired(key)) return null;
         ulong hash = _server.Shards.HashOf(key.Name);
-        bool isLarge = LoadRoom.IsLarge(value.Length);
-        if (isLarge && _workers!.Settle() is { } failure) return failure;
         if (_workers!.BatchFor(_server.Shards.Of(hash), key.Database, key.Name.Length + value.Length) is not { } batch) return _workers.Settle();
         _handed++;
         batch.Add(key, hash, type, value, _reader!.Offset - value.Length);
-        return isLarge ? _workers.Settle() : null;
+        return null;
     }
 
     IRdbValueVisitor? IRdbVisitor.Key(in RdbKey key)

@@ -1,5 +1,6 @@
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -46,6 +47,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     private ISnapshotJob? _job;
     private SnapshotRun? _running;
     private int _kind;
+    private volatile bool _hasFailed;   // the last snapshot, perhaps for lack of memory
     private bool _held;                 // the acquisition succeeded, so the job was started
 
     public SnapshotSlot(ServerCore server)
@@ -92,6 +94,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     {
         try
         {
+            if (_hasFailed && HeapLimit.Bytes > 0) LoadRoom.MakeForSnapshot(_server);
             _job!.Prepare();
             _hold.AcquireOnWorker(_server.Shards.All);
         }
@@ -208,6 +211,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
 
     private void End(ISnapshotJob job, SnapshotRun run, string? failure)
     {
+        _hasFailed = failure is not null && !run.IsCancelled;
         job.Ended(run, failure);
         Volatile.Write(ref _running, null);
         Release();

@@ -206,12 +206,13 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
 
     /// <summary>
     /// Whether the heap is full. If it is not full of data and of what clients hold, the rest is garbage or spare buffers, or was when
-    /// the collector ran last. A collection frees that.
+    /// the collector ran last. A collection frees that. What stays are holes between pinned objects, which new data fill: as long as they
+    /// leave a quarter of the reserve, an almost empty server must not refuse data for ever.
     /// </summary>
     private static bool IsHeapFull()
     {
         HeapBudget budget = HeapBudget.OfProcess;
-        return budget.IsHeapFull() && (budget.IsShort || !HeapRelief.TryRelieve() || budget.IsHeapFull());
+        return budget.IsHeapFull() && (budget.IsShort || !HeapRelief.TryRelieve() || budget.IsHeapFull(quarters: 3));
     }
 
     /// <summary>Logs that connections and writes are refused, if this lasts.</summary>

@@ -62,7 +62,9 @@ internal sealed class Failover(ServerCore server)
     /// <summary>Notes that the target has taken over. The caller holds every shard.</summary>
     public void Accepted()
     {
-        if (_state == FailoverState.InProgress) End();
+        if (_state != FailoverState.InProgress) return;
+        End();
+        server.RoleFile.Keep();
     }
 
     /// <summary>Hands the role over once a replica has the whole stream; called at acknowledgements and in every round.</summary>

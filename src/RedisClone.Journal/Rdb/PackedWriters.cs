@@ -1,13 +1,14 @@
 using System.Buffers.Binary;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Rdb;
 
 /// <summary>Builds a listpack. Reusable.</summary>
 public sealed class ListpackWriter
 {
-    private const int HeaderLength = 6;
+    private const int HeaderLength = 6, LargeBytes = 1 << 20, FirstBytes = 256;
 
-    private byte[] _bytes = new byte[256];
+    private byte[] _bytes = new byte[FirstBytes];
     private int _length = HeaderLength;
     private int _count;
 
@@ -18,6 +19,7 @@ public sealed class ListpackWriter
 
     public void Clear()
     {
+        if (_bytes.Length > LargeBytes) _bytes = new byte[FirstBytes];
         _length = HeaderLength;
         _count = 0;
     }
@@ -104,8 +106,16 @@ public sealed class ListpackWriter
     {
         // Includes room for the backward length of the element and for the end mark.
         int needed = _length + size + PackedBytes.MaxBackLength + 1;
-        if (_bytes.Length < needed) Array.Resize(ref _bytes, Math.Max(needed, _bytes.Length * 2));
+        if (_bytes.Length < needed) Grow(needed);
         return _bytes.AsSpan(_length, size);
+    }
+
+    /// <summary>A large array grows by an eighth: twice its size, beside itself, may not fit into a small heap.</summary>
+    private void Grow(int needed)
+    {
+        byte[] larger = HeapRelief.Allocate(needed <= LargeBytes ? Math.Max(needed, _bytes.Length * 2) : (int)Math.Min(needed + needed / 8L, Array.MaxLength));
+        _bytes.AsSpan(0, _length).CopyTo(larger);
+        _bytes = larger;
     }
 
     private void Finish(int size)

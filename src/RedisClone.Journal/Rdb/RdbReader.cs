@@ -216,7 +216,7 @@ public sealed class RdbReader
     public bool TryHeldString(out ReadOnlySpan<byte> value)
     {
         if (!TryString(out value)) return false;
-        if (_held.Length < value.Length) _held = new byte[Math.Max(value.Length, _held.Length * 2)];
+        Resize(ref _held, value.Length);
         value.CopyTo(_held);
         value = _held.AsSpan(0, value.Length);
         return true;
@@ -257,11 +257,7 @@ public sealed class RdbReader
         if (length > Math.Min((compressed + 1) * Lzf.MaxExpansion, (ulong)Array.MaxLength))
             return Fail("the length of a compressed string is out of range");
         if (!TryBytes((int)compressed, out ReadOnlySpan<byte> bytes)) return false;
-        if (_text.Length < (int)length)
-        {
-            _text = [];
-            _text = HeapRelief.Allocate((int)length);
-        }
+        Resize(ref _text, (int)length);
         Span<byte> text = _text.AsSpan(0, (int)length);
         if (!Lzf.TryDecompress(bytes, text)) return Fail("a compressed string is damaged");
         value = text;
@@ -303,7 +299,7 @@ public sealed class RdbReader
     internal bool LookFurther()
     {
         if (_length == Endless) return TryReadMore();
-        int room = (int)Math.Min(_buffer.Length, Remaining);
+        int room = (int)Math.Min(Math.Min(_buffer.Length, WindowSize), Remaining);
         return room > _end - _position && Fill(room);
     }
 
@@ -326,9 +322,7 @@ public sealed class RdbReader
         Sum();
         int kept = _end - _position;
         if (kept == _buffer.Length) return false;
-        _buffer.AsSpan(_position, kept).CopyTo(_buffer);
-        _bufferOffset += _position;
-        (_position, _summed, _end) = (0, 0, kept);
+        Shift(kept);
         int read = _file!.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
         _end += read;
         return read > 0;
@@ -343,21 +337,7 @@ public sealed class RdbReader
         if (_lookedFrom >= 0) return false;
         if (_file is null || count > Remaining) return Fail("Unexpected EOF reading RDB file");
         Sum();
-        int kept = _end - _position;
-        Span<byte> from = _buffer.AsSpan(_position, kept);
-        _bufferOffset += _position;
-        if (count > _buffer.Length)
-        {
-            byte[] larger = HeapRelief.Allocate(count);
-            from.CopyTo(larger);
-            _buffer = larger;
-        }
-        else
-        {
-            from.CopyTo(_buffer);
-        }
-        _position = _summed = 0;
-        _end = kept;
+        Shift(count);
         while (_end < count)
         {
             int read = _file.Read(_bufferOffset + _end, _buffer.AsSpan(_end));
@@ -365,6 +345,38 @@ public sealed class RdbReader
             _end += read;
         }
         return true;
+    }
+
+    /// <summary>
+    /// Moves what is not read yet to the beginning of the buffer, which gets room for <paramref name="count"/> bytes. A buffer that a long
+    /// string has enlarged gets its usual size again: in a small heap, the next long string needs the memory.
+    /// </summary>
+    private void Shift(int count)
+    {
+        int kept = _end - _position;
+        ReadOnlySpan<byte> from = _buffer.AsSpan(_position, kept);
+        bool shrinks = _buffer.Length > WindowSize && Math.Max(count, kept) <= WindowSize;
+        if (count > _buffer.Length || shrinks)
+        {
+            byte[] other = HeapRelief.Allocate(shrinks ? WindowSize : count);
+            from.CopyTo(other);
+            _buffer = other;
+        }
+        else
+        {
+            from.CopyTo(_buffer);
+        }
+        _bufferOffset += _position;
+        (_position, _summed, _end) = (0, 0, kept);
+    }
+
+    /// <summary>Gives a scratch array room for a string. It does not stay large after a long one.</summary>
+    private static void Resize(ref byte[] scratch, int length)
+    {
+        if (length <= scratch.Length && (scratch.Length <= WindowSize || length > WindowSize)) return;
+        int size = length > WindowSize ? length : Math.Min(Math.Max(length, 2 * scratch.Length), WindowSize);
+        scratch = [];
+        scratch = HeapRelief.Allocate(size);
     }
 
     private void Sum()

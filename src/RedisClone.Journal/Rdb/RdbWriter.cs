@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using System.Buffers.Text;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Rdb;
 
@@ -11,6 +12,9 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
 {
     /// <summary>The minimum length for compression.</summary>
     private const int CompressFrom = 21;
+
+    /// <summary>In a small heap, a long string is not compressed: the result would be one more array of its size.</summary>
+    private static readonly int s_compressTo = HeapLimit.IsSmall ? 1 << 20 : int.MaxValue;
 
     private const int Patience = 32, MostLeft = 7;
 
@@ -135,7 +139,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
             ShortInteger((int)number);
             return;
         }
-        if (_hashes is not null && value.Length >= CompressFrom && IsWorthTrying() && TryCompressed(value)) return;
+        if (_hashes is not null && value.Length >= CompressFrom && value.Length <= s_compressTo && IsWorthTrying() && TryCompressed(value)) return;
         Length((ulong)value.Length);
         Raw(value);
     }

@@ -10,6 +10,9 @@ internal sealed class LuaMeter
 {
     private const long FirstCensus = 48 << 10;
 
+    /// <summary>A census that could free less than this part of the limit, a sixteenth, is not worth its time.</summary>
+    private const long SmallPart = 16;
+
     /// <summary>
     /// Smaller amounts of garbage from one script, or between two censuses, are not counted. The runtime collects them
     /// early.
@@ -117,7 +120,7 @@ internal sealed class LuaMeter
     {
         if (live < Allocated) AddGarbage(Allocated - live);
         Allocated = _live = live;
-        bool fits = live < Limit - (Limit / 16) || TryExtend(Limit);
+        bool fits = live < Limit - (Limit / SmallPart) || TryExtend(Limit);
         CensusAt = live + Math.Min(Math.Max(live, FirstCensus), Math.Max(0, Limit - live) / 2);
         return fits;
     }
@@ -138,10 +141,11 @@ internal sealed class LuaMeter
     {
         if (Allocated + _reserved + bytes > Limit)
         {
-            // A census helps only if enough of the memory allocated since the last one may be garbage.
-            if (Census is not null && _live + _reserved + bytes <= Limit) Census();
+            // A census helps only if enough of the memory allocated since the last one may be garbage. A long reply of a command, which has no
+            // safe point, would otherwise take one for each of its elements while the limit is raised by little.
+            if (Census is not null && _live + _reserved + bytes <= Limit && Allocated - _live >= Limit / SmallPart) Census();
             long missing = Allocated + _reserved + bytes - Limit;
-            if (missing > 0 && !TryExtend(Math.Max(missing, Limit)) && !TryExtend(missing)) return false;
+            if (missing > 0 && !TryExtend(Math.Max(missing, Limit)) && !TryExtend(Math.Max(missing, Limit / SmallPart)) && !TryExtend(missing)) return false;
         }
         if (Allocated + _reserved + _garbage + bytes <= _heapLimit) return true;
         // The runtime may have collected most of the garbage already.

@@ -137,7 +137,9 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
             AddJournals(directory, journals);
             if (journals.Count == 0)
             {
-                foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal)) AddJournals(child, journals);
+                // A start does not read backups. The command takes the directory of one, too.
+                foreach (string child in Directory.GetDirectories(directory).Order(StringComparer.Ordinal))
+                    if (Path.GetFileName(child) != config.BackupDirname) AddJournals(child, journals);
                 AddOldStyle(directory, journals);
                 foreach (string name in disk.List(directory))
                     if (name.EndsWith(".rdb", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))

@@ -25,7 +25,7 @@ public sealed class HeapBudget
     private readonly long _room;             // of arenas and clients together
     private readonly long _mostOfClients;
     private readonly long _leastOfClients;
-    /// <summary>The sizes of the arrays that do not fit into the reserve.</summary>
+    /// <summary>The sizes of the arrays that do not fit into the reserve twice.</summary>
     private readonly List<int> _large = [];
     private readonly long _largeFrom;
     private long _extra;
@@ -47,7 +47,7 @@ public sealed class HeapBudget
         (_heap, _room) = (heap, room);
         _mostOfClients = heap >> ClientShift;
         _leastOfClients = Math.Min(heap >> LeastClientShift, MostOfLeast);
-        _largeFrom = (heap - room) / 4 * 3;
+        _largeFrom = (heap - room) / 8 * 3;
     }
 
     /// <summary>
@@ -94,14 +94,14 @@ public sealed class HeapBudget
     public bool IsLowFor(int bytes) => Left < (Limit >> LowShift) + bytes;
 
     /// <summary>
-    /// Whether live objects took more than a quarter of what arenas and clients leave to others when the collector ran last. The
+    /// Whether live objects took more than some quarters of what arenas and clients leave to others when the collector ran last. The
     /// collector may not run for a long time after that: while the heap counts as full, commands are refused, and nothing is allocated.
     /// </summary>
-    public bool IsHeapFull()
+    public bool IsHeapFull(int quarters = 1)
     {
         GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
         long live = last.HeapSizeBytes - last.FragmentedBytes;
-        return live > _room + (_heap - _room) / 4;
+        return live > _room + (_heap - _room) / 4 * quarters;
     }
 
     /// <summary>Adds a change of the bytes that clients hold.</summary>
@@ -118,8 +118,8 @@ public sealed class HeapBudget
     }
 
     /// <summary>
-    /// Takes the bytes of an array. A load needs the largest string twice, so what the reserve does not have for it is left free:
-    /// otherwise a restart could not load the data.
+    /// Takes the bytes of an array. A snapshot and a load need the largest string twice, so what the reserve does not have for it is left
+    /// free: otherwise the data could not be saved, and a restart could not load them.
     /// </summary>
     internal void TakeArray(int bytes)
     {
@@ -131,7 +131,7 @@ public sealed class HeapBudget
         lock (_large)
         {
             _large.EnsureCapacity(_large.Count + 1);
-            long more = Math.Max(0, bytes - _largeFrom - _extra);
+            long more = Math.Max(0, ExtraFor(bytes) - _extra);
             if (Volatile.Read(ref _loads) == 0 && Left - more < bytes) ThrowSpent();
             Take(bytes);
             _large.Add(bytes);
@@ -155,9 +155,12 @@ public sealed class HeapBudget
             _large.Remove(bytes);
             long largest = _largeFrom;
             foreach (int other in _large) largest = Math.Max(largest, other);
-            Volatile.Write(ref _extra, largest - _largeFrom);
+            Volatile.Write(ref _extra, ExtraFor(largest));
         }
     }
+
+    /// <summary>The bytes beside the reserve that are left free for an array.</summary>
+    private long ExtraFor(long bytes) => 2 * (bytes - _largeFrom);
 
     /// <summary>Takes bytes that are allocated already.</summary>
     internal void TakeKept(long bytes) => Interlocked.Add(ref _taken, bytes);

@@ -130,6 +130,9 @@ internal static class SlotCommands
         // The new epoch makes the other nodes accept the new owner at once.
         if (state.BumpEpoch()) c.Server.Log.LogInformation("configEpoch updated after importing slot {Slot}", slot);
         state.Importing[slot] = null;
+        state.Later(Pending.Save | Pending.Flush);
+        // The file has the slot before the nodes hear of it. After a crash between the two, each node would name another owner.
+        cluster.Finish();
         cluster.Bus.BroadcastPong();
     }
 

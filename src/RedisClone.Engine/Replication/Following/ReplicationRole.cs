@@ -109,7 +109,8 @@ internal sealed class ReplicationRole(ServerCore server)
             StreamDatabase = 0;
             foreach (Session session in server.Sessions.Unordered) session.Waiter?.Wake(WakeReason.RoleChanged);
         }
-        server.RoleFile.Keep();
+        // A target that has not accepted yet may still follow this server. After a crash, one of the two must be a primary.
+        if (!server.Failover.IsInProgress) server.RoleFile.Keep();
         Changed();
         Replace(primary);
     }

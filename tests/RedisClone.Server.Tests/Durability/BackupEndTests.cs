@@ -1,11 +1,12 @@
+using RedisClone.Configuration;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Shards;
 using RedisClone.Server.Tests.Clients;
 
 namespace RedisClone.Server.Tests.Durability;
 
-/// <summary>A backup that is aborted while its snapshot waits for the shards.</summary>
-public sealed class BackupAbortTests
+/// <summary>The end of a backup: aborted while its snapshot waits for the shards, or sealed on a disk that fails.</summary>
+public sealed class BackupEndTests
 {
     [Fact]
     public async Task AnAbortedBackupReceivesNoEffects()
@@ -35,6 +36,26 @@ public sealed class BackupAbortTests
             Assert.Equal("OK", client.Run("BACKUP SEAL"));
             string increments = string.Concat(Directory.GetFiles(folder, "*.incr.aof", SearchOption.AllDirectories).Select(File.ReadAllText));
             Assert.Single(increments.Split("RPUSH").Skip(1));
+        }
+        Directory.Delete(folder, recursive: true);
+    }
+
+    /// <summary>The backup is complete, whatever happens to its lock file.</summary>
+    [Fact]
+    public async Task ABackupIsSealedIfItsLockFileStays()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-backup-").FullName;
+        var disk = new WatchedDisk();
+        await using (RunningServer server = await RunningServer.StartAsync(new ServerConfig(), TransportKind.EventLoop, config => config.Dir = folder, disk))
+        {
+            using TestClient client = server.Connect();
+            Assert.Equal("OK", client.Run("BACKUP START"));
+            await client.UntilAsync("BACKUP STATUS", static answer => answer.Contains("incrementing", StringComparison.Ordinal));
+            disk.Faults = Faults.Delete;
+            Assert.Equal("OK", client.Run("BACKUP SEAL"));
+            disk.Faults = Faults.None;
+            Assert.Contains("sealed", client.Run("BACKUP STATUS"), StringComparison.Ordinal);
+            Assert.Equal("OK", client.Run("BACKUP CLEANUP"));
         }
         Directory.Delete(folder, recursive: true);
     }
