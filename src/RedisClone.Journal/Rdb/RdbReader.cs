@@ -18,6 +18,9 @@ public sealed class RdbReader
 {
     private const int WindowSize = 256 * 1024;
 
+    /// <summary>Larger arrays are not kept for the next long string.</summary>
+    private static readonly int s_mostKept = HeapLimit.IsSmall ? WindowSize : 16 << 20;
+
     /// <summary>The longest text of a number.</summary>
     private const int IntegerDigits = 20;
 
@@ -349,13 +352,13 @@ public sealed class RdbReader
 
     /// <summary>
     /// Moves what is not read yet to the beginning of the buffer, which gets room for <paramref name="count"/> bytes. A buffer that a long
-    /// string has enlarged gets its usual size again: in a small heap, the next long string needs the memory.
+    /// string has enlarged much gets its usual size again: in a small heap, the next long string needs the memory.
     /// </summary>
     private void Shift(int count)
     {
         int kept = _end - _position;
         ReadOnlySpan<byte> from = _buffer.AsSpan(_position, kept);
-        bool shrinks = _buffer.Length > WindowSize && Math.Max(count, kept) <= WindowSize;
+        bool shrinks = _buffer.Length > s_mostKept && Math.Max(count, kept) <= WindowSize;
         if (count > _buffer.Length || shrinks)
         {
             byte[] other = HeapRelief.Allocate(shrinks ? WindowSize : count);
@@ -373,7 +376,7 @@ public sealed class RdbReader
     /// <summary>Gives a scratch array room for a string. It does not stay large after a long one.</summary>
     private static void Resize(ref byte[] scratch, int length)
     {
-        if (length <= scratch.Length && (scratch.Length <= WindowSize || length > WindowSize)) return;
+        if (length <= scratch.Length && (scratch.Length <= s_mostKept || length > WindowSize)) return;
         int size = length > WindowSize ? length : Math.Min(Math.Max(length, 2 * scratch.Length), WindowSize);
         scratch = [];
         scratch = HeapRelief.Allocate(size);
