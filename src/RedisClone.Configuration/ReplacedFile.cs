@@ -35,21 +35,9 @@ internal static class ReplacedFile
         }
         catch (Exception e) when (DiskFailure.Is(e))
         {
-            TryDelete(temporary);
+            // If that fails too, the reason of the first failure is reported, and the next write replaces the file.
+            RealDisk.Instance.TryDelete(temporary);
             return ConfigFiles.Reason(e);
-        }
-    }
-
-    /// <summary>Deletes an incomplete file. If that fails too, the next write replaces it.</summary>
-    private static void TryDelete(string temporary)
-    {
-        try
-        {
-            File.Delete(temporary);
-        }
-        catch (Exception e) when (DiskFailure.Is(e))
-        {
-            // The reason of the first failure is reported.
         }
     }
 

@@ -20,7 +20,9 @@ public sealed class HeapBudgetTests
         Assert.False(budget.IsShort);
     }
 
-    /// <summary>A snapshot and a load need the largest string twice. What the reserve has not for it stays free, so that a restart can load what fits.</summary>
+    /// <summary>
+    /// A snapshot and a load need the largest string twice. What the reserve has not for it stays free, so that a restart can load what fits.
+    /// </summary>
     [Fact]
     public void ALargeArrayLeavesRoomForItsLoad()
     {

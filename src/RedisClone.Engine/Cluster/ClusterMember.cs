@@ -159,6 +159,16 @@ internal sealed class ClusterMember : IDisposable
         }
     }
 
+    /// <summary>
+    /// Ends a change that this node tells all others about. nodes.conf has it before they hear of it: after a crash between the two, they
+    /// would believe what this node does not know. The caller holds the lock.
+    /// </summary>
+    public void FinishAndTell()
+    {
+        Finish();
+        Bus.BroadcastPong();
+    }
+
     private void Finish(ref Pending pending, long now)
     {
         if ((pending & Pending.ManualFailover) != 0 && State.Myself.IsReplica) ManualFailover.Advance();
@@ -295,8 +305,7 @@ internal sealed class ClusterMember : IDisposable
         State.Later(Pending.Health | Pending.Save | Pending.Flush);
         ManualFailover.Reset();
         SettleForeignKeys();
-        Finish();
-        Bus.BroadcastPong();
+        FinishAndTell();
     }
 
     /// <summary>The address at which a replica follows a node; null if it is not known.</summary>

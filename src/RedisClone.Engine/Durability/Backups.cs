@@ -134,21 +134,9 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             }
             Close();
             (State, SealedAt) = (BackupState.Sealed, ServerCore.UnixMilliseconds() / 1000);
-            DeleteLock();
+            // The backup is complete without it.
+            if (Disk.TryDelete(Names.PathOf(Names.Lock)) is { } reason) server.Log.LogWarning("The lock file of the backup stays: {Reason}", reason);
             return null;
-        }
-    }
-
-    /// <summary>The backup is complete without it.</summary>
-    private void DeleteLock()
-    {
-        try
-        {
-            Disk.Delete(Names.PathOf(Names.Lock));
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            server.Log.LogWarning("The lock file of the backup stays: {Reason}", failure.Message);
         }
     }
 

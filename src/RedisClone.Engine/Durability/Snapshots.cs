@@ -328,14 +328,7 @@ internal sealed class Snapshots
 
     private void DeleteTemporary(string path)
     {
-        try
-        {
-            Disk.Delete(path);
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            _server.Log.LogWarning("{Path} stays: {Reason}", path, failure.Message);
-        }
+        if (Disk.TryDelete(path) is { } reason) _server.Log.LogWarning("{Path} stays: {Reason}", path, reason);
     }
 
     private void Remember(string path) => (_knownPath, _known) = (path, FileMark.Of(Disk, path));

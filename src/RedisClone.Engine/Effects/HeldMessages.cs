@@ -49,8 +49,16 @@ internal sealed class HeldMessages(MessageOrder order, long most)
 
     public void Hold() => IsHolding = true;
 
-    /// <summary>Begins to hold messages back. Returns false if a unit does already, which will release them.</summary>
-    public bool TryHold() => !IsHolding && (IsHolding = true);
+    /// <summary>
+    /// Holds messages back until the result is disposed of: messages that no unit sends get a place in the order too. Within a unit, they
+    /// leave with it.
+    /// </summary>
+    public Together HoldTogether()
+    {
+        bool isAlone = !IsHolding;
+        IsHolding = true;
+        return new Together(isAlone ? this : null);
+    }
 
     /// <summary>Holds a message back; false if messages are not held back now.</summary>
     public bool TryAdd(IMessageTarget to, byte[] message)
@@ -139,5 +147,11 @@ internal sealed class HeldMessages(MessageOrder order, long most)
         {
             return false;
         }
+    }
+
+    /// <summary>Ends what <see cref="HoldTogether"/> began.</summary>
+    public readonly ref struct Together(HeldMessages? held)
+    {
+        public void Dispose() => held?.Release(Unknown);
     }
 }

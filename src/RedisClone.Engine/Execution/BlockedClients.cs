@@ -116,8 +116,7 @@ internal sealed class BlockedClients(ServerCore server)
         {
             // Without a reply, the client would take the next reply for the reply to this command.
             if (!answered) connection.Kill();
-            if (journalled) server.Executor.PlaceEffects(session, lane, held);
-            else lane.Messages.Release(HeldMessages.Unknown);
+            server.Executor.EndUnit(session, lane, held, journalled);
             connection.Resume();
         }
     }

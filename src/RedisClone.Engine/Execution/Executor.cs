@@ -80,8 +80,7 @@ internal sealed class Executor(ServerCore server)
             outcome = server.Eviction.IsOn && !server.Pause.IsOn ? RunWithinMemory(ref c, ref started, ref widened) : RunAlone(ref c, ref started, ref widened);
             if (c.Lane.IsAbandoned) DropUnit(ref c);
             // Even a command that is refused, or that will run again, may have evicted or expired keys.
-            if (journalled) PlaceEffects(c.Session, c.Lane, c.Held);
-            else c.Lane.Messages.Release(HeldMessages.Unknown);
+            EndUnit(c.Session, c.Lane, c.Held, journalled);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
             if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
             return outcome;
@@ -209,6 +208,13 @@ internal sealed class Executor(ServerCore server)
         server.Blocked.Serve(lane, held);
         server.Invalidations.Deliver(lane.Invalidations);
         lane.EndUnit();
+    }
+
+    /// <summary>Ends a unit of a session. Without effects, only its messages leave.</summary>
+    public void EndUnit(Session session, Lane lane, in ShardSet held, bool journalled)
+    {
+        if (journalled) PlaceEffects(session, lane, held);
+        else lane.Messages.Release(HeldMessages.Unknown);
     }
 
     /// <summary>

@@ -55,15 +55,7 @@ internal sealed class Monitors
         line.Append(CultureInfo.InvariantCulture, $"+{microseconds / 1_000_000}.{microseconds % 1_000_000:D6} [{author.Database} {source}]");
         for (int i = 0; i < request.Count; i++) QuotedWords.AppendQuoted(line.Append(' '), row.Show(request, i));
         byte[] message = Encoding.Latin1.GetBytes(line.Append("\r\n").ToString());
-        HeldMessages messages = author.Server.Lanes.Current.Messages;
-        bool isAlone = messages.TryHold();
-        try
-        {
-            foreach (Session session in _sessions) session.Connection!.Push(message);
-        }
-        finally
-        {
-            if (isAlone) messages.Release(HeldMessages.Unknown);
-        }
+        using HeldMessages.Together held = author.Server.Lanes.Current.Messages.HoldTogether();
+        foreach (Session session in _sessions) session.Connection!.Push(message);
     }
 }

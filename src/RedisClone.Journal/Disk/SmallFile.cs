@@ -1,6 +1,6 @@
 namespace RedisClone.Journal.Disk;
 
-/// <summary>Files that are read or written as a whole.</summary>
+/// <summary>Files that are read, written or deleted as a whole.</summary>
 public static class SmallFile
 {
     /// <summary>
@@ -33,5 +33,22 @@ public static class SmallFile
         }
         disk.Rename(temporary, path);
         if (flush) disk.FlushDirectory(Path.GetDirectoryName(path)!);
+    }
+
+    /// <summary>
+    /// Deletes a file that does no harm if it stays. A disk that fails to write may fail to delete too. Returns null, or the reason of the
+    /// failure.
+    /// </summary>
+    public static string? TryDelete(this IDisk disk, string path)
+    {
+        try
+        {
+            disk.Delete(path);
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
     }
 }

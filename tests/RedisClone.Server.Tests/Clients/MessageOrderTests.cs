@@ -30,7 +30,7 @@ public sealed class MessageOrderTests : IDisposable
         string[] begins = ["SUBSCRIBE a b", "SUBSCRIBE b a", "PSUBSCRIBE [ab]", "SUBSCRIBE a", "SUBSCRIBE b"];
         Task<List<string>>[] seen = [.. begins.Select(begin => Listen(server, begin))];
         Assert.True(SpinWait.SpinUntil(() => Subscriptions(server) == 7, TimeSpan.FromSeconds(60)));
-        await Task.WhenAll(Enumerable.Range(0, Publishers).Select(i => OnOwnThread(() => Publish(server, i))));
+        await Task.WhenAll(Enumerable.Range(0, Publishers).Select(i => OwnThread.Run(() => Publish(server, i))));
         using TestClient last = server.Connect();
         last.Run("MULTI");
         last.Run("PUBLISH a end");
@@ -49,13 +49,11 @@ public sealed class MessageOrderTests : IDisposable
     private static int Subscriptions(RunningServer server) =>
         server.Core.Hub[SubscriptionKind.Channel].All.Concat(server.Core.Hub[SubscriptionKind.Pattern].All).Sum(static entry => entry.Value.Length);
 
-    private static Task OnOwnThread(Action work) => Task.Factory.StartNew(work, TaskCreationOptions.LongRunning);
-
     /// <summary>Returns the messages up to the last as lines of channel and text.</summary>
     private static Task<List<string>> Listen(RunningServer server, string begin)
     {
         TestClient client = server.Connect();
-        return Task.Factory.StartNew(() =>
+        return OwnThread.Run(() =>
         {
             using (client)
             {
@@ -70,7 +68,7 @@ public sealed class MessageOrderTests : IDisposable
                 }
                 return messages;
             }
-        }, TaskCreationOptions.LongRunning);
+        });
     }
 
     private static void Publish(RunningServer server, int number)

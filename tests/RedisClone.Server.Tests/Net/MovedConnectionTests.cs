@@ -29,10 +29,10 @@ public sealed class MovedConnectionTests(ITestOutputHelper output) : IDisposable
         }, RealDisk.Instance);
         Task[] work =
         [
-            .. Enumerable.Range(0, Clients).Select(i => OnOwnThread(() => Count(server, $"counter:{i}", new Random(seed + i)))),
-            .. Enumerable.Range(0, Clients).Select(i => OnOwnThread(() => PassOn(server, i))),
-            .. Enumerable.Range(0, Clients).Select(i => OnOwnThread(() => Publish(server, $"channel:{i}"))),
-            OnOwnThread(() => RunScripts(server)),
+            .. Enumerable.Range(0, Clients).Select(i => OwnThread.Run(() => Count(server, $"counter:{i}", new Random(seed + i)))),
+            .. Enumerable.Range(0, Clients).Select(i => OwnThread.Run(() => PassOn(server, i))),
+            .. Enumerable.Range(0, Clients).Select(i => OwnThread.Run(() => Publish(server, $"channel:{i}"))),
+            OwnThread.Run(() => RunScripts(server)),
         ];
         var random = new Random(seed);
         while (!work.All(static task => task.IsCompleted))
@@ -45,8 +45,6 @@ public sealed class MovedConnectionTests(ITestOutputHelper output) : IDisposable
         // A loop counts bytes as sent after the client may have them.
         Assert.True(SpinWait.SpinUntil(() => server.Core.Loops().Sum(static loop => loop.UnsentBytes) == 0, TimeSpan.FromMinutes(1)), "unsent bytes are left");
     }
-
-    private static Task OnOwnThread(Action work) => Task.Factory.StartNew(work, TaskCreationOptions.LongRunning);
 
     /// <summary>Pipelines of one command and of many, cut at random places.</summary>
     private static void Count(RunningServer server, string key, Random random)

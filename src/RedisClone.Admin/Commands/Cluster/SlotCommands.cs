@@ -131,9 +131,7 @@ internal static class SlotCommands
         if (state.BumpEpoch()) c.Server.Log.LogInformation("configEpoch updated after importing slot {Slot}", slot);
         state.Importing[slot] = null;
         state.Later(Pending.Save | Pending.Flush);
-        // The file has the slot before the nodes hear of it. After a crash between the two, each node would name another owner.
-        cluster.Finish();
-        cluster.Bus.BroadcastPong();
+        cluster.FinishAndTell();
     }
 
     /// <summary>The primary that the last argument names, or null with an error.</summary>

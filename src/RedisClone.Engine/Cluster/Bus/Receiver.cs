@@ -29,17 +29,9 @@ internal sealed class Receiver(ServerCore server, ClusterMember cluster)
         ReadOnlySpan<byte> data = message.Data;
         int channel = (int)BinaryPrimitives.ReadUInt32BigEndian(data);
         data = data[MessageLayout.PublishLengths..];
-        HeldMessages messages = server.Lanes.Current.Messages;
-        messages.Hold();
-        try
-        {
-            if (message.Type == MessageType.Publish) server.Hub.Publish(data[..channel], data[channel..]);
-            else server.Hub.PublishToShard(data[..channel], data[channel..]);
-        }
-        finally
-        {
-            messages.Release(HeldMessages.Unknown);
-        }
+        using HeldMessages.Together held = server.Lanes.Current.Messages.HoldTogether();
+        if (message.Type == MessageType.Publish) server.Hub.Publish(data[..channel], data[channel..]);
+        else server.Hub.PublishToShard(data[..channel], data[channel..]);
     }
 
     /// <summary>Processes a message; false if the link must be closed.</summary>

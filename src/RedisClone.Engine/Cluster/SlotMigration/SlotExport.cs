@@ -253,8 +253,7 @@ internal sealed class SlotExport : ISnapshotJob
     {
         Fail(reason);
         _cluster.State.TakeNextEpoch();
-        _cluster.Finish();
-        _cluster.Bus.BroadcastPong();
+        _cluster.FinishAndTell();
     }
 
     /// <summary>Accepts that the destination has the slots.</summary>

@@ -206,9 +206,8 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     private void TakeEpoch()
     {
         cluster.State.BumpEpoch();
-        // The file has the epoch before the nodes hear of it. Replicas also learn which slots are imported.
-        cluster.Finish();
-        cluster.Bus.BroadcastPong();
+        // Replicas also learn which slots are imported.
+        cluster.FinishAndTell();
     }
 
     /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>
