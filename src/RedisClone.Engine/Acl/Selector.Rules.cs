@@ -108,7 +108,10 @@ internal sealed partial class Selector
 
     public string DescribeCommands() => string.Join(' ', [_startsFromAll ? "+@all" : "-@all", .. _commandRules]);
 
-    public string DescribeKeys() => _allKeys ? "~*" : string.Join(' ', _patterns);
+    public string DescribeKeys() => _allKeys ? "~*" : string.Join(' ', _patterns.Select(Describe));
+
+    /// <summary>No pattern may follow ~*.</summary>
+    private string Describe(KeyPattern pattern) => pattern is { Text: "*", Access: KeyAccess.All } && _patterns.Count > 1 ? "%RW~*" : pattern.ToString();
 
     public string DescribeChannels() => _allChannels ? "&*" : string.Join(' ', _channels.Select(c => '&' + c.Text));
 

@@ -169,6 +169,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Whether the client is suspended until CLIENT PAUSE is over.</summary>
     public bool IsPaused { get; set; }
 
+    /// <summary>Whether MONITOR clients have seen the command that runs.</summary>
+    public bool IsShown { get; set; }
+
     /// <summary>The class that selects the output limits of the configuration.</summary>
     public ClientClass Class => IsReplica ? ClientClass.Replica : Subscriptions > 0 ? ClientClass.PubSub : ClientClass.Normal;
 

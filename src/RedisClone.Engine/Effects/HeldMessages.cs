@@ -71,6 +71,9 @@ internal sealed class HeldMessages(MessageOrder order, long most)
         return true;
     }
 
+    /// <summary>Takes a message back that this unit has sent to its receivers.</summary>
+    public void Withdraw(byte[] message) => _held.RemoveAll(held => held.Message == message);
+
     /// <summary>Counts the bytes of a message. Its receivers share them.</summary>
     private void Count(byte[] message)
     {

@@ -177,10 +177,28 @@ internal sealed class Executor(ServerCore server)
 
     private Outcome RunAlone(ref CommandContext c, ref long started, ref ShardSet widened)
     {
+        byte[]? shown = server.Monitors.Any ? Show(ref c) : null;
         Outcome outcome = RunPart(ref c, ref started);
         if (outcome == Outcome.Widened) widened = server.Shards.All;
+        if (shown is not null && outcome is Outcome.Moved or Outcome.Widened)
+        {
+            // Other commands may run before it.
+            c.Lane.Messages.Withdraw(shown);
+            c.Session.IsShown = false;
+        }
         if (outcome == Outcome.Done) c.Session.LastCommand = c.Row;
         return outcome;
+    }
+
+    /// <summary>
+    /// Shows a client's command to MONITOR clients once, also if it waits and runs again. EXEC is shown after the commands of its transaction.
+    /// </summary>
+    private byte[]? Show(ref CommandContext c)
+    {
+        Session session = c.Session;
+        if (session.IsShown || c.Row.Handler == TransactionCommands.ExecHandler) return null;
+        session.IsShown = true;
+        return server.Monitors.Show(session, session.PeerName, c.Row, c.Args);
     }
 
     /// <summary>

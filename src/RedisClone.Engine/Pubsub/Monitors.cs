@@ -33,22 +33,23 @@ internal sealed class Monitors
 
     /// <summary>
     /// Shows a command before it runs, with secrets hidden. <paramref name="source"/> is the client's address, or lua. If the line is too
-    /// long for the memory, the monitors are disconnected, and the command runs.
+    /// long for the memory, the monitors are disconnected, and the command runs. Returns the line that was sent.
     /// </summary>
-    public void Show(Session author, string source, CommandRow row, in Request request)
+    public byte[]? Show(Session author, string source, CommandRow row, in Request request)
     {
-        if (!Any || row.Has(CommandFlags.Admin)) return;
+        if (!Any || row.Has(CommandFlags.Admin)) return null;
         try
         {
-            Send(author, source, row, request);
+            return Send(author, source, row, request);
         }
         catch (Exception failure) when (failure is OutOfMemoryException or ArgumentOutOfRangeException)
         {
             foreach (Session session in _sessions) session.Connection!.Kill();
+            return null;
         }
     }
 
-    private void Send(Session author, string source, CommandRow row, in Request request)
+    private byte[] Send(Session author, string source, CommandRow row, in Request request)
     {
         long microseconds = ServerCore.UnixMicroseconds();
         var line = new StringBuilder();
@@ -57,5 +58,6 @@ internal sealed class Monitors
         byte[] message = Encoding.Latin1.GetBytes(line.Append("\r\n").ToString());
         using HeldMessages.Together held = author.Server.Lanes.Current.Messages.HoldTogether();
         foreach (Session session in _sessions) session.Connection!.Push(message);
+        return message;
     }
 }

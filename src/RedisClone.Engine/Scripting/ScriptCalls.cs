@@ -204,18 +204,23 @@ internal sealed class ScriptCalls(Interpreter interpreter)
         ulong hash = row.HashOfFirstKey(request, interpreter.Server.Shards);
         var context = new CommandContext(
             interpreter.Session, row, request, hash, interpreter.Lane, interpreter.Held, interpreter.Now, cannotMove: true);
+        bool isWhole = false;
         try
         {
             interpreter.Server.Executor.RunPart(ref context, ref interpreter.Clock);
+            interpreter.Output.Expect(writer.BytesWritten - before);
+            if (!writer.Overflowed)
+            {
+                writer.Commit();
+                isWhole = true;
+            }
         }
         finally
         {
             effects.IsMuted = false;
+            // What is left of a reply would come before the next one.
+            if (!isWhole) writer.Restart(interpreter.Output);
         }
-        interpreter.Output.Expect(writer.BytesWritten - before);
-        bool isWhole = !writer.Overflowed;
-        if (isWhole) writer.Commit();
-        else writer.Restart(interpreter.Output);
         return isWhole && !interpreter.Output.Overflowed;
     }
 }

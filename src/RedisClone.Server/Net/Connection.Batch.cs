@@ -30,7 +30,6 @@ internal sealed partial class Connection
     private int _reportedMisses;        // of the last run, if the command moved to a worker
     private Waiter? _earlier;           // the wait before, if the command runs again
     private bool _begun;                // the command was already counted, and is checked again after a wait
-    private bool _isShown;              // MONITOR clients have seen the command
     private string? _refusal;           // found when the shards of a command that waited became free
 
     /// <summary>The reason why <see cref="Execute"/> returned.</summary>
@@ -142,12 +141,6 @@ internal sealed partial class Connection
             }
             else
             {
-                // Shows the command to MONITOR clients, once. EXEC is shown after the commands of its transaction.
-                if (_server.Monitors.Any && !_isShown && row!.Handler != TransactionCommands.ExecHandler)
-                {
-                    _server.Monitors.Show(Session, Session.PeerName, row, request);
-                    _isShown = true;
-                }
                 if (!Dispatch(request, lane, ref started)) return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
@@ -306,7 +299,7 @@ internal sealed partial class Connection
         if (_prepared[_current].Row is not { HasSingleKey: true } row || row.Has(CommandFlags.Blocking | CommandFlags.Long)) return false;
         Shard shard = _server.Shards.Of(_prepared[_current].Hash);
         if (_hold.Shards.Count != 1 || !_hold.Shards.Contains(shard.Index)) return false;
-        if (_server.Pause.IsOn || _server.Monitors.Any || _output.HasMessages || _output.Unflushed >= Limits.UnflushedReplies) return false;
+        if (_server.Pause.IsOn || _output.HasMessages || _output.Unflushed >= Limits.UnflushedReplies) return false;
         BeforeCommand(row, CurrentRequest, lane);
         if (!MayStillRun()) return false;
         shard.CountFurtherCommand();
@@ -399,7 +392,7 @@ internal sealed partial class Connection
         if (Session.ReplyMode != ReplyMode.On) Session.AdvanceReplyMode();
         _reportedMisses = 0;
         _earlier = null;
-        _isShown = false;
+        Session.IsShown = false;
         Session.CommandsProcessed++;
         Session.NetInput += request.WireLength;
         lane.CommandsProcessed++;

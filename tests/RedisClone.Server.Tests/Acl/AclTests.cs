@@ -9,6 +9,23 @@ public sealed class AclTests
     private const string NoKey = "NOPERM No permissions to access a key";
     private const string NoChannel = "NOPERM No permissions to access a channel";
 
+    /// <summary>The rules of a user, as ACL LIST shows and ACL SAVE writes them, make the same user again.</summary>
+    [Theory]
+    [InlineData("%R~* %W~* ~foo", "%RW~* ~foo")]
+    [InlineData("~foo %RW~*", "~foo %RW~*")]
+    [InlineData("%R~* %W~*", "~*")]
+    [InlineData("%R~* ~foo", "%R~* ~foo")]
+    public async Task RulesOfKeysCanBeReadAgain(string rules, string described)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.Auto);
+        using TestClient client = server.Connect();
+        Assert.Equal("OK", client.Run($"ACL SETUSER one reset {rules}"));
+        Assert.Equal("OK", client.Run($"ACL SETUSER two reset {described}"));
+        string list = client.Run("ACL LIST");
+        Assert.Contains($"user one off sanitize-payload {described} resetchannels -@all", list, StringComparison.Ordinal);
+        Assert.Contains($"user two off sanitize-payload {described} resetchannels -@all", list, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task AUserCanRunOnlyWhatItsRulesAllow()
     {
