@@ -14,7 +14,7 @@ public sealed class StudioTests
     {
         int http = Ports.Free();
         using ServerProcess server = ServerProcess.Ours(
-            "--http-port", $"{http}", "--appendonly", "yes", "--slowlog-log-slower-than", "2000", "--latency-monitor-threshold", "5");
+            "--http-port", $"{http}", "--appendonly", "yes", "--slowlog-log-slower-than", "50000", "--latency-monitor-threshold", "5");
         string? folder = Environment.GetEnvironmentVariable("REDISCLONE_SCREENSHOTS");
         using var browser = new ClientProgram("node", ["studio.mjs", $"{http}", $"{server.Port}", .. folder is null ? Array.Empty<string>() : [folder]]);
         Assert.EndsWith("tour complete\n", await browser.Finish(), StringComparison.Ordinal);
