@@ -1,15 +1,17 @@
+using System.Runtime.InteropServices;
+
 namespace RedisClone.Engine.Caching;
 
 /// <summary>
-/// The clients in broadcast mode by prefix. Threads that change keys read one immutable array without a lock. A change of the
-/// clients replaces the array.
+/// The clients in broadcast mode by prefix. Threads that change keys read one immutable table without a lock. A change of the
+/// clients replaces the table. A key is looked up once for each length that a prefix has.
 /// </summary>
 internal sealed class Prefixes
 {
     private readonly Lock _changing = new();
-    private Prefix[] _all = [];
+    private Table _table = new(new Dictionary<byte[], ClientTracking[]>(ByteComparer.Instance));
 
-    public int Count => _all.Length;
+    public int Count { get; private set; }
 
     /// <summary>Replaces the former options of a client by its new ones.</summary>
     public void Replace(ClientTracking? before, ClientTracking? after)
@@ -17,10 +19,11 @@ internal sealed class Prefixes
         lock (_changing)
         {
             var clients = new Dictionary<byte[], ClientTracking[]>(ByteComparer.Instance);
-            foreach (Prefix prefix in _all)
-                if (prefix.Clients.Where(c => c != before).ToArray() is { Length: > 0 } others) clients[prefix.Text] = others;
+            foreach ((byte[] prefix, ClientTracking[] all) in _table.Clients)
+                if (all.Where(c => c != before).ToArray() is { Length: > 0 } others) clients[prefix] = others;
             foreach (byte[] prefix in after?.Prefixes ?? []) clients[prefix] = [.. clients.GetValueOrDefault(prefix, []), after!];
-            _all = [.. clients.Select(pair => new Prefix(pair.Key, pair.Value))];
+            _table = new Table(clients);
+            Count = clients.Count;
         }
     }
 
@@ -30,12 +33,11 @@ internal sealed class Prefixes
     /// </summary>
     public void Notify(Dictionary<byte[], ClientTracking?> changed, Action<ClientTracking, Invalidation> send)
     {
-        foreach (Prefix prefix in _all)
+        Table table = _table;
+        foreach ((byte[] prefix, List<byte[]> keys) in table.Match(changed.Keys))
         {
-            List<byte[]> keys = [.. changed.Keys.Where(key => key.AsSpan().StartsWith(prefix.Text))];
-            if (keys.Count == 0) continue;
             var common = new Invalidation(keys);
-            foreach (ClientTracking client in prefix.Clients)
+            foreach (ClientTracking client in table.Clients[prefix])
             {
                 List<byte[]> news = (client.Modes & TrackingModes.NoLoop) == 0 ? keys : [.. keys.Where(key => !client.IsDeafTo(changed[key]))];
                 if (news.Count > 0) send(client, news.Count == keys.Count ? common : new Invalidation(news));
@@ -43,5 +45,27 @@ internal sealed class Prefixes
         }
     }
 
-    private sealed record Prefix(byte[] Text, ClientTracking[] Clients);
+    private sealed class Table(Dictionary<byte[], ClientTracking[]> clients)
+    {
+        private readonly int[] _lengths = [.. clients.Keys.Select(static prefix => prefix.Length).Distinct().Order()];
+        private readonly Dictionary<byte[], ClientTracking[]>.AlternateLookup<ReadOnlySpan<byte>> _bySpan = clients.GetAlternateLookup<ReadOnlySpan<byte>>();
+
+        public Dictionary<byte[], ClientTracking[]> Clients => clients;
+
+        /// <summary>The prefixes that these keys have, each with its keys.</summary>
+        public Dictionary<byte[], List<byte[]>> Match(IEnumerable<byte[]> keys)
+        {
+            var matches = new Dictionary<byte[], List<byte[]>>(ByteComparer.Instance);
+            foreach (byte[] key in keys)
+            {
+                foreach (int length in _lengths)
+                {
+                    if (length > key.Length) break;
+                    if (_bySpan.TryGetValue(key.AsSpan(0, length), out byte[]? prefix, out _))
+                        (CollectionsMarshal.GetValueRefOrAddDefault(matches, prefix, out _) ??= []).Add(key);
+                }
+            }
+            return matches;
+        }
+    }
 }

@@ -251,6 +251,25 @@ public sealed class TrackingTests
         Assert.Equal(["OK", "[invalidate [script]]"], both.Order(StringComparer.Ordinal));
     }
 
+    [Fact]
+    public async Task PrefixesOfAnyLengthAndNumberAreFound()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient all = server.Connect(), two = server.Connect(), many = server.Connect(), writer = server.Connect();
+        foreach (TestClient client in new[] { all, two, many }) client.Run("HELLO 3");
+        all.Run("CLIENT TRACKING ON BCAST");
+        two.Run("CLIENT TRACKING ON BCAST PREFIX a PREFIX bb:");
+        many.Run("CLIENT TRACKING ON BCAST " + string.Join(' ', Enumerable.Range(0, 1000).Select(static i => $"PREFIX p{i}:")));
+        writer.Run("MULTI");
+        foreach (string key in new[] { "a", "a1", "b", "bb:x", "p77:y", "p7", "p7:y" }) writer.Run($"SET {key} v");
+        writer.Run("EXEC");
+        Assert.Equal("[invalidate [a a1 b bb:x p77:y p7 p7:y]]", all.Read());
+        Assert.Equal(["[invalidate [a a1]]", "[invalidate [bb:x]]"], [two.Read(), two.Read()]);
+        Assert.Equal(["[invalidate [p77:y]]", "[invalidate [p7:y]]"], [many.Read(), many.Read()]);
+        many.Run("CLIENT TRACKING OFF");
+        Assert.Equal(3, server.Core.Invalidations.PrefixCount);
+    }
+
     /// <summary>Data that is loaded again may differ from what clients keep. The table of the old data goes with it.</summary>
     [Fact]
     public async Task AReloadInvalidatesEverything()
