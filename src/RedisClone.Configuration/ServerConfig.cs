@@ -81,6 +81,7 @@ internal sealed class ServerConfig
     public MaxMemoryPolicy MaxMemoryPolicy;
     public bool HugePages;
     public int MaxMemorySamples;
+    public int MaxMemoryEvictionTenacity;
     public int LfuLogFactor;
     public int LfuDecayTime;
     public int ActiveExpireEffort;

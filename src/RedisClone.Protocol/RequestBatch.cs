@@ -65,8 +65,12 @@ public sealed class RequestBatch
 
     internal void Fail(byte[] error) => _error = error;
 
-    /// <summary>Room for the arguments of the next request. <see cref="Add"/> takes them over.</summary>
-    public Span<ArgSlice> Room(int arguments) => _slices.Room(arguments);
+    /// <summary>Room for the next request with its arguments. <see cref="Add"/> takes them over.</summary>
+    public Span<ArgSlice> Room(int arguments)
+    {
+        MakeRoom();
+        return _slices.Room(arguments);
+    }
 
     /// <summary>Adds a request with the slices written to <see cref="Room"/>.</summary>
     /// <param name="buffer">The array with its arguments.</param>
@@ -101,8 +105,13 @@ public sealed class RequestBatch
 
     private void AddEntry(Entry entry)
     {
-        if (Count == _entries.Length) Array.Resize(ref _entries, Math.Max(8, Count * 2));
+        MakeRoom();
         _entries[Count++] = entry;
         WireBytes += entry.WireLength;
+    }
+
+    private void MakeRoom()
+    {
+        if (Count == _entries.Length) Array.Resize(ref _entries, Math.Max(8, Count * 2));
     }
 }

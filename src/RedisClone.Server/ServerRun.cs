@@ -71,10 +71,11 @@ internal sealed class ServerRun(WebApplication host)
         {
             return Core.LoadData();
         }
-        catch (OutOfMemoryException)
+        catch (OutOfMemoryException failure)
         {
             // The shutdown that follows needs memory too.
             MemoryReserve.ReleaseAll();
+            Core.Log.LogError(failure, "An allocation failed during the load");
             return "There is not enough memory to load the data";
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)

@@ -83,12 +83,18 @@ public sealed class MemoryPeakTests
             while (!ended.Wait(1)) most = Math.Max(most, GC.GetTotalMemory(forceFullCollection: false));
         });
         watch.Start();
-        interpreter.TryRun(program);
-        // A second run counts the garbage of the first.
-        interpreter.State.Recount();
-        interpreter.TryRun(program);
-        ended.Set();
-        watch.Join();
+        try
+        {
+            interpreter.TryRun(program);
+            // A second run counts the garbage of the first.
+            interpreter.State.Recount();
+            interpreter.TryRun(program);
+        }
+        finally
+        {
+            ended.Set();
+            watch.Join();
+        }
         Assert.InRange(most - before, 0, (Limit * 13 / 10) + Slack);
         interpreter.State.Reset();
         Assert.Null(interpreter.TryRun("assert(#('x'):rep(1000) == 1000)"));

@@ -266,7 +266,7 @@ internal static class DebugCommands
     private static void DropAll(ServerCore server)
     {
         server.Scripts.Libraries.Clear();
-        server.Invalidations.InvalidateAll(server.Lanes.Current);
+        server.Invalidations.InvalidateAll();
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
     }

@@ -103,23 +103,21 @@ internal sealed class Invalidations(ServerCore server)
     }
 
     /// <summary>Invalidates everything after whole databases were emptied or exchanged. The caller holds all shards.</summary>
-    internal void InvalidateAll(Lane lane)
+    internal void InvalidateAll()
     {
         for (int i = 0; i < server.Shards.Count; i++) Forget(server.Shards[i]);
         foreach (Session session in server.Sessions.Unordered)
         {
-            if (session.Tracking is not { } tracking) continue;
-            lane.Invalidations.Messages.Add((tracking, Invalidation.Everything));
-            lane.HasFollowUps = true;
+            if (session.Tracking is { } tracking) Send(tracking, Invalidation.Everything);
         }
     }
 
-    /// <summary>Sends the invalidations of a unit after its effects were placed. The caller still holds its shards.</summary>
-    internal void Deliver(PendingInvalidations pending)
+    /// <summary>Sends the invalidations of a unit to clients in broadcast mode. The caller still holds its shards.</summary>
+    internal void Broadcast(PendingInvalidations pending)
     {
-        foreach ((ClientTracking client, Invalidation message) in pending.Messages) Send(client, message);
-        if (pending.Changed.Count > 0) _prefixes.Notify(pending.Changed, Send);
-        pending.Clear();
+        if (pending.Changed.Count == 0) return;
+        _prefixes.Notify(pending.Changed, Send);
+        pending.Changed.Reuse();
     }
 
     /// <summary>Applies a lowered limit on tracked keys: keys beyond it are invalidated and removed.</summary>
@@ -173,8 +171,7 @@ internal sealed class Invalidations(ServerCore server)
             foreach (long id in pending.Readers)
             {
                 if (server.Sessions.Find(id)?.Tracking is not { Broadcasts: false } reader || reader.IsDeafTo(author)) continue;
-                pending.Messages.Add((reader, message ??= new Invalidation(key)));
-                lane.HasFollowUps = true;
+                Send(reader, message ??= new Invalidation(key));
             }
         }
         catch (OutOfMemoryException)
@@ -226,7 +223,6 @@ internal sealed class Invalidations(ServerCore server)
         if (shard.Keys.Readers is not { } table) return;
         Lane lane = server.Lanes.Current;
         while (IsOverLimit && table.Keys > 0) ForgetOne(table, lane);
-        Deliver(lane.Invalidations);
     }
 
     private async Task VisitAllAsync(Action<Shard> visit) => await new ShardVisit(server.Shards, server.Shards.All, visit, PoolScheduler.Instance).RunAsync();

@@ -136,20 +136,27 @@ internal sealed class ClusterMember : IDisposable
     {
         _timer?.Dispose();
         Bus.CloseAll();
+        // The periodic work has not come to it.
+        lock (Gate)
+            if (HasBegun && (State.Pending & Pending.Save) != 0) Save(flush: false);
         _file.Dispose();
     }
 
     /// <summary>
     /// Ends a change of the state: elections that are due, the health, nodes.conf, and what commands read. The caller holds the lock.
     /// </summary>
-    public void Finish()
+    /// <param name="maySaveLater">
+    /// Whether nodes.conf may wait for the next round of periodic work if it need not reach the disk. Otherwise each of many messages
+    /// would replace the file while the others wait for the lock.
+    /// </param>
+    public void Finish(bool maySaveLater = false)
     {
         Pending pending = State.Pending;
         long now = ServerCore.UnixMilliseconds();
         State.Pending = Pending.None;
         try
         {
-            Finish(ref pending, now);
+            Finish(ref pending, now, maySaveLater);
         }
         catch (OutOfMemoryException)
         {
@@ -169,7 +176,7 @@ internal sealed class ClusterMember : IDisposable
         Bus.BroadcastPong();
     }
 
-    private void Finish(ref Pending pending, long now)
+    private void Finish(ref Pending pending, long now, bool maySaveLater)
     {
         if ((pending & Pending.ManualFailover) != 0 && State.Myself.IsReplica) ManualFailover.Advance();
         if (((pending | State.Pending) & Pending.Election) != 0) Election.Advance(now);
@@ -177,8 +184,17 @@ internal sealed class ClusterMember : IDisposable
         if ((pending & Pending.Health) != 0) _health.Update(now);
         if (State.SlotsChanged) PublishSlots(mayGain: false);
         Migrations.Look();
-        if ((pending & Pending.Save) != 0) Save((pending & Pending.Flush) != 0);
-        State.Pending &= Pending.Election;
+        Pending left = Pending.Election;
+        if (maySaveLater && (pending & (Pending.Save | Pending.Flush)) == Pending.Save)
+        {
+            State.Pending |= Pending.Save;
+            left |= Pending.Save;
+        }
+        else if ((pending & Pending.Save) != 0)
+        {
+            Save((pending & Pending.Flush) != 0);
+        }
+        State.Pending &= left;
         if (State.SlotsChanged) PublishSlots(mayGain: true);
         State.SlotsChanged = false;
         _role.Look();

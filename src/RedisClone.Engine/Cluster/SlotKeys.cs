@@ -50,18 +50,28 @@ internal static class SlotKeys
     /// <summary>Removes those keys of a slot that still exist, each as a unit of effects.</summary>
     public static void Remove(ServerCore server, int slot, IEnumerable<byte[]> keys)
     {
-        Lane lane = server.Lanes.Current;
         Shard shard = server.Shards.Of(KeySlot.HashOf(slot));
-        foreach (byte[] key in keys)
+        try
         {
-            Keyspace keyspace = shard.Store.Database(0);
-            Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
-            if (!entry.Exists) continue;
-            lane.BeginUnit();
-            keyspace.Preserve(entry);
-            server.KeyEvents.Drop(entry, database: 0, lane);
-            server.Executor.EndOwnUnit(shard, lane);
+            foreach (byte[] key in keys) Remove(server, shard, key);
         }
+        catch (Exception failure)
+        {
+            server.Failures.BackgroundFailed("the removal of the keys of a slot failed", failure, shard);
+            throw;
+        }
+    }
+
+    private static void Remove(ServerCore server, Shard shard, byte[] key)
+    {
+        Keyspace keyspace = shard.Store.Database(0);
+        Entry entry = keyspace.Find(key, shard.Store.HashOf(key));
+        if (!entry.Exists) return;
+        Lane lane = server.Lanes.Current;
+        lane.BeginUnit();
+        keyspace.Preserve(entry);
+        server.KeyEvents.Drop(entry, database: 0, lane);
+        server.Executor.EndOwnUnit(shard, lane);
     }
 
     private static Keyspace? KeyspaceOf(ServerCore server, int slot) => server.Shards.Of(KeySlot.HashOf(slot)).Store.ExistingDatabase(0);

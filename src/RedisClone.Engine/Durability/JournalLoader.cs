@@ -1,5 +1,6 @@
 using System.Text;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Failures;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Reading;
 
@@ -74,17 +75,33 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
             return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
         ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? _server.Shards.HashOf(command[row.FirstKey]) : 0;
         if (!row.HasSingleKey || LoadRoom.IsLarge(command.Bytes.Length)) return ApplyAlone(command, row, hash);
-        if (_workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length) is not { } batch) return _workers.Settle();
-        batch.Add(command, row, hash);
-        return null;
+        return TryAdd(command, row, hash, batch: null) ? null : _workers.Settle();
     }
 
     private string? ApplyAlone(in JournalCommand command, CommandRow row, ulong hash)
     {
         if (_workers.Settle() is { } before) return before;
-        _alone.Add(command, row, hash);
+        TryAdd(command, row, hash, _alone);
         string? error = _run.Run(_alone);
         _alone.Clear();
         return error;
+    }
+
+    /// <summary>Adds a command to a batch, or else to that of its shard. False if the thread of the shard has failed.</summary>
+    private bool TryAdd(in JournalCommand command, CommandRow row, ulong hash, ReplayBatch? batch)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                ReplayBatch? taken = batch ?? _workers.BatchFor(_server.Shards.Of(hash), command.Database, command.Bytes.Length);
+                taken?.Add(command, row, hash);
+                return taken is not null;
+            }
+            catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))
+            {
+                // Nothing was added. The heap is full of garbage and unused space, as it was not when the command ran first.
+            }
+        }
     }
 }

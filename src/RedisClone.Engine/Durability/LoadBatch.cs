@@ -8,7 +8,10 @@ internal abstract class LoadBatch
     /// <summary>About the size that fits into a second-level cache together with the loaded data.</summary>
     private const int UsualBytes = 64 * 1024, MostItems = 256;
 
+    private readonly byte[] _usual = HeapRelief.Allocate(UsualBytes);
     private int _length;
+
+    protected LoadBatch() => Bytes = _usual;
 
     public int Database { get; private set; }
 
@@ -18,7 +21,7 @@ internal abstract class LoadBatch
     public int Size => Bytes.Length;
 
     /// <summary>The buffer that <see cref="Append"/> copies to.</summary>
-    protected byte[] Bytes { get; private set; } = new byte[UsualBytes];
+    protected byte[] Bytes { get; private set; }
 
     /// <summary>
     /// Whether another item of this many bytes fits. An item that is larger than the buffer is alone in its batch.
@@ -28,7 +31,7 @@ internal abstract class LoadBatch
 
     public virtual void Clear()
     {
-        if (Bytes.Length > UsualBytes) Bytes = new byte[UsualBytes];
+        Bytes = _usual;
         _length = Count = 0;
     }
 

@@ -53,11 +53,15 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
         }
     }
 
-    /// <summary>Hands <see cref="Filling"/> over to the thread. False if an earlier batch has failed.</summary>
+    /// <summary>
+    /// Hands <see cref="Filling"/> over to the thread. False if an earlier batch has failed. If there is no memory for the next batch, it
+    /// throws and has done nothing.
+    /// </summary>
     public bool HandOver()
     {
         lock (_gate)
         {
+            if (_free.Count == 0) _free.Push(new TBatch());
             if (_waiting.Count == MostWaiting)
                 while (_waiting.Count > MostWaiting / 2) Monitor.Wait(_gate);
             if (_waitingBytes + Filling.Size > MostWaitingBytes)
@@ -67,7 +71,7 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
             // The thread sleeps only if the queue was empty. The two threads never wait at the same time, so the pulse
             // reaches the right one.
             if (_waiting.Count == 1) Monitor.Pulse(_gate);
-            Filling = _free.TryPop(out TBatch? free) ? free : new TBatch();
+            Filling = _free.Pop();
             return _error is null;
         }
     }

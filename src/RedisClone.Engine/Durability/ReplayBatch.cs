@@ -15,15 +15,16 @@ internal sealed class ReplayBatch : LoadBatch
 
     public Prepared[] Prepared => _prepared;
 
+    /// <summary>Adds a command. If there is no memory for it, this throws and has added nothing.</summary>
     public void Add(in JournalCommand command, CommandRow row, ulong hash)
     {
-        int number = Begin(command.Database, command.Bytes.Length);
-        int start = Append(command.Bytes);
         ReadOnlySpan<JournalWord> words = command.Words;
         Span<ArgSlice> arguments = Requests.Room(words.Length);
+        if (Count == _prepared.Length) Array.Resize(ref _prepared, Count * 2);
+        int number = Begin(command.Database, command.Bytes.Length);
+        int start = Append(command.Bytes);
         for (int i = 0; i < arguments.Length; i++) arguments[i] = new ArgSlice(start + words[i].Offset, words[i].Length);
         Requests.Add(Bytes, words.Length, command.Bytes.Length);
-        if (number == _prepared.Length) Array.Resize(ref _prepared, number * 2);
         _prepared[number] = new Prepared { Row = row, Hash = hash };
     }
 

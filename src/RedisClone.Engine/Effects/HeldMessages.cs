@@ -123,10 +123,11 @@ internal sealed class HeldMessages(MessageOrder order, long most)
     {
         (_bytes, _last, _lastButOne, _limit, _lost) = (0, null, null, s_noticed, null);
         ulong locks = 0;
-        foreach ((IMessageTarget to, _) in _held) locks |= MessageOrder.LockOf(to);
-        bool isInOrder = order.TryEnter(locks);
+        bool isInOrder = false;
         try
         {
+            foreach ((IMessageTarget to, _) in _held) locks |= MessageOrder.LockOf(to);
+            isInOrder = order.TryEnter(locks);
             foreach ((IMessageTarget to, byte[] message) in _held)
             {
                 if (!isInOrder || !TryPush(to, message, lsn)) to.Lose();

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedisClone.Engine.Caching;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Metrics;
@@ -11,6 +12,8 @@ namespace RedisClone.Engine.Effects;
 /// </summary>
 internal sealed class Lane
 {
+    private static readonly long s_clockStays = Stopwatch.Frequency / 4_000;
+
     [ThreadStatic] private static Lane? t_lane;
 
     private readonly LaneSet _owner;
@@ -19,6 +22,7 @@ internal sealed class Lane
     private LatencyHistogram?[] _latencies;
 
     private LatencyHistogram? _batches, _received, _sent;
+    private long _clock, _clockRead;    // milliseconds since 1970, and the timestamp of the reading
 
     internal Lane(LaneSet owner)
     {
@@ -52,10 +56,10 @@ internal sealed class Lane
     /// <summary>Keys that the running command changed and that clients are blocked on, in the order of the changes.</summary>
     public List<(Shard Shard, DatabaseKey Key)> ReadyKeys { get; } = [];
 
-    /// <summary>The invalidations that the running unit of effects causes.</summary>
+    /// <summary>What clients in broadcast mode learn of the running unit.</summary>
     internal PendingInvalidations Invalidations { get; } = new();
 
-    /// <summary>Whether the running unit needs work at its end: ready keys, invalidations or keys noted as absent.</summary>
+    /// <summary>Whether the running unit needs work at its end: ready keys, changes for broadcast mode or keys noted as absent.</summary>
     internal bool HasFollowUps { get; set; }
 
     public EffectBuffer Effects { get; } = new();
@@ -100,6 +104,17 @@ internal sealed class Lane
 
     /// <summary>Forgets the keys noted as absent, because the databases have changed places.</summary>
     internal void ForgetAbsent() => _absent.Clear();
+
+    /// <summary>
+    /// Milliseconds since 1970 at a timestamp of the clock that measures commands. The thread reads the clock again after a part of a
+    /// millisecond: the commands of a batch may take seconds together.
+    /// </summary>
+    internal long UnixMillisecondsAt(long timestamp)
+    {
+        if (timestamp - _clockRead < s_clockStays) return _clock;
+        _clockRead = timestamp;
+        return _clock = ServerCore.UnixMilliseconds();
+    }
 
     /// <summary>Begins a unit: messages about it are held back until its effects have their LSN.</summary>
     internal void BeginUnit() => Messages.Hold();

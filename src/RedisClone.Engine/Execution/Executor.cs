@@ -129,13 +129,13 @@ internal sealed class Executor(ServerCore server)
 
     /// <summary>
     /// Makes room before the command if maxmemory is set: before a command that may use more memory, before a script, whose
-    /// commands are unknown, and before any command when eviction is due.
+    /// commands are unknown, and before a command that holds all shards.
     /// </summary>
     private Outcome RunWithinMemory(ref CommandContext c, ref long started, ref ShardSet widened)
     {
         CommandFlags flags = c.Flags;
         bool grows = (flags & CommandFlags.DenyOom) != 0;
-        if (grows && !server.Eviction.HasRoom(c.Held) || (flags & (CommandFlags.AllShards | CommandFlags.RunsScript)) != 0 || server.Eviction.IsDue)
+        if (grows && !server.Eviction.HasRoom(c.Held) || (flags & (CommandFlags.AllShards | CommandFlags.RunsScript)) != 0)
         {
             Session session = c.Session;
             Lane lane = c.Lane;
@@ -202,7 +202,7 @@ internal sealed class Executor(ServerCore server)
     }
 
     /// <summary>
-    /// Ends a unit that changed one shard: places its effects, serves blocked clients and delivers invalidations.
+    /// Ends a unit that changed one shard: places its effects, sends its messages and serves blocked clients.
     /// </summary>
     public void EndOwnUnit(Shard shard, Lane lane)
     {
@@ -210,29 +210,36 @@ internal sealed class Executor(ServerCore server)
         if (lane.HasFollowUps) FollowUp(lane, ShardSet.Of(shard.Index));
     }
 
-    /// <summary>Places the effects of such a unit. The caller serves clients and delivers invalidations later.</summary>
+    /// <summary>Places the effects of such a unit and sends its messages. The caller serves clients later.</summary>
     public void PlaceOwnUnit(Shard shard, Lane lane)
     {
         // The last consumer of effects may have gone meanwhile.
         if (lane.Effects.Commands > 0) shard.Lsn = Math.Max(shard.Lsn, server.Effects.Append(lane.Effects));
-        lane.Messages.Release(shard.Lsn);
+        Release(lane, shard.Lsn);
     }
 
     /// <summary>
-    /// Serves blocked clients and delivers invalidations after a unit. Its shards are held and its effects are placed.
+    /// Serves blocked clients after a unit. Its shards are held and its effects are placed.
     /// </summary>
     public void FollowUp(Lane lane, in ShardSet held)
     {
         server.Blocked.Serve(lane, held);
-        server.Invalidations.Deliver(lane.Invalidations);
+        server.Invalidations.Broadcast(lane.Invalidations);
         lane.EndUnit();
+    }
+
+    /// <summary>Sends the messages of a unit, those to clients in broadcast mode last, as in Redis.</summary>
+    private void Release(Lane lane, long lsn)
+    {
+        if (lane.HasFollowUps) server.Invalidations.Broadcast(lane.Invalidations);
+        lane.Messages.Release(lsn);
     }
 
     /// <summary>Ends a unit of a session. Without effects, only its messages leave.</summary>
     public void EndUnit(Session session, Lane lane, in ShardSet held, bool journalled)
     {
         if (journalled) PlaceEffects(session, lane, held);
-        else lane.Messages.Release(HeldMessages.Unknown);
+        else Release(lane, HeldMessages.Unknown);
     }
 
     /// <summary>
@@ -249,7 +256,7 @@ internal sealed class Executor(ServerCore server)
         else
             for (int i = held.Next(0); i >= 0; i = held.Next(i + 1)) Place(server.Shards[i], placed, ref seen);
         session.SeenLsn = seen;
-        lane.Messages.Release(seen);
+        Release(lane, seen);
     }
 
     private static void Place(Shard shard, long placed, ref long seen)

@@ -205,9 +205,9 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     }
 
     /// <summary>
-    /// Whether the heap is full. If it is not full of data and of what clients hold, the rest is garbage or spare buffers, or was when
-    /// the collector ran last. A collection frees that. What stays are holes between pinned objects, which new data fill: as long as they
-    /// leave a quarter of the reserve, an almost empty server must not refuse data for ever.
+    /// Whether the heap is full. If data and clients do not fill it, the rest is garbage and spare buffers, which a collection frees, and
+    /// unused space between pinned objects, which stays. New data fill that space. Therefore the heap counts as full after a collection
+    /// only if less than a quarter of the reserve is left.
     /// </summary>
     private static bool IsHeapFull()
     {

@@ -45,8 +45,8 @@ internal sealed class Eviction(ServerCore server)
     internal MemoryBudgets Budgets => _budgets;
 
     /// <summary>
-    /// Whether memory was found above its limit. If so, the next command makes room, even if it needs none itself. Every command
-    /// reads it; it is written only when it changes.
+    /// Whether memory was found above its limit. If so, background work and commands that take memory make room. Every command reads it;
+    /// it is written only when it changes.
     /// </summary>
     public bool IsDue { get; private set; }
 
@@ -88,17 +88,18 @@ internal sealed class Eviction(ServerCore server)
         !IsDue && held.Only is >= 0 and int shard && server.Shards.Count > 1 && _budgets.HasRoom(server.Shards[shard]);
 
     /// <summary>
-    /// Evicts keys of the held shards until the data fits, before a command begins. False if these shards have no key left to
-    /// evict. The command must then hold more shards; if it holds all shards, it is refused.
+    /// Evicts keys of the held shards until the data fits, or for the time of a round, before a command begins. False if these shards
+    /// have no key left to evict. The command must then hold more shards; if it holds all shards, it is refused.
     /// </summary>
     public bool MakeRoom(in ShardSet held, Lane lane, long now)
     {
         bool isAll = held.ContainsAll(server.Shards.All);
         if (!IsDue && !isAll && !held.IsEmpty && _budgets.HaveRoom(held)) return true;
         long started = server.Latency.Start();
-        bool fits = TryEvictAlone(held, lane, now) || TryMakeRoom(held, lane, now);
+        var round = new EvictionRound(server.Config.MaxMemoryEvictionTenacity);
+        bool fits = TryEvictAlone(held, lane, now) || TryMakeRoom(held, lane, now, ref round);
         server.Latency.End(LatencyEvents.EvictionCycle, started);
-        if (IsDue && (fits || isAll)) IsDue = false;
+        if (round.IsOver || fits || isAll) Expect(round.IsOver);
         return fits;
     }
 
@@ -131,7 +132,12 @@ internal sealed class Eviction(ServerCore server)
         return shard.Store.Arena.BytesUsed < Volatile.Read(ref shard.Budget);
     }
 
-    private bool TryMakeRoom(in ShardSet held, Lane lane, long now)
+    private void Expect(bool isDue)
+    {
+        if (IsDue != isDue) IsDue = isDue;
+    }
+
+    private bool TryMakeRoom(in ShardSet held, Lane lane, long now, ref EvictionRound round)
     {
         _budgets.TakeBack();
         if (held.IsEmpty) return !IsOver;
@@ -145,16 +151,22 @@ internal sealed class Eviction(ServerCore server)
         // After it has held all shards, the next writes of a shard without a choice find room for a block.
         for (long end = most; DataBytes > end; end = isAll ? most - _budgets.Block : most)
         {
-            // Round robin from the last shard. If one shard always came first, it would cache worse than the others.
-            int next = held.Next(_lastShard + 1);
-            if (next < 0) next = held.Next(0);
-            if (held.Count > 1) _lastShard = next;
-            Shard shard = server.Shards[next];
+            Shard shard = server.Shards[NextOf(held)];
             shard.Store.Now = now;
-            if (FreeSome(shard.Store) || (isAll ? EvictBest(held, next, lane, now) : HasChoice(shard) && EvictOne(shard, lane))) empty = 0;
+            if (FreeSome(shard.Store) || (isAll ? EvictBest(held, shard.Index, lane, now) : HasChoice(shard) && EvictOne(shard, lane))) empty = 0;
             else if (++empty == held.Count) return DataBytes <= most;
+            if (round.Step()) return true;
         }
         return true;
+    }
+
+    /// <summary>Round robin from the last shard. If one shard always came first, it would cache worse than the others.</summary>
+    private int NextOf(in ShardSet held)
+    {
+        int next = held.Next(_lastShard + 1);
+        if (next < 0) next = held.Next(0);
+        if (held.Count > 1) _lastShard = next;
+        return next;
     }
 
     /// <summary>
@@ -177,8 +189,15 @@ internal sealed class Eviction(ServerCore server)
     /// <summary>Evicts the best candidate of a held shard and of those after it.</summary>
     private bool EvictBest(in ShardSet held, int first, Lane lane, long now)
     {
+        if (FindBest(held, first, now, out Candidate best) is not { } chosen) return false;
+        Evict(chosen, best, lane);
+        return true;
+    }
+
+    private Shard? FindBest(in ShardSet held, int first, long now, out Candidate best)
+    {
         Shard? chosen = null;
-        Candidate best = default;
+        best = default;
         for (int i = first, compared = 0; compared < ComparedShards; compared++)
         {
             server.Shards[i].Store.Now = now;
@@ -187,8 +206,7 @@ internal sealed class Eviction(ServerCore server)
             i = held.Next(i + 1);
             if (i < 0) i = held.Next(0);
         }
-        if (chosen is not null) Evict(chosen, best, lane);
-        return chosen is not null;
+        return chosen;
     }
 
     /// <summary>Frees deleted data of held shards until the rest fits. False if it does not fit.</summary>
@@ -212,41 +230,69 @@ internal sealed class Eviction(ServerCore server)
     public void Look()
     {
         if (IsOn) _budgets.TakeBack();
-        bool isDue = IsOn && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver;
-        if (IsDue != isDue) IsDue = isDue;
+        Expect(IsOn && server.Config.MaxMemoryPolicy != MaxMemoryPolicy.NoEviction && IsOver);
     }
 
     /// <summary>
     /// Evicts keys of a held shard for one turn, so that memory shrinks even if no client sends commands. No shard gives up
-    /// more than its share.
+    /// more than its share. False if it had nothing to give.
     /// </summary>
-    public void Run(Shard shard, TimeSpan budget)
+    public bool Run(Shard shard, TimeSpan budget)
     {
+        bool hasGiven = false;
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
         long enough = shard.Store.Arena.BytesUsed - Excess / server.Shards.Count;
         while (IsDue && (FreeSome(shard.Store) || HasChoice(shard) && EvictOne(shard, lane)))
         {
+            hasGiven = true;
             if (!IsOver) IsDue = false;
             if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
+        return hasGiven;
     }
 
     /// <summary>
-    /// Evicts keys while shards without a choice are all that is left, so that memory shrinks even if no client sends commands. Background
-    /// work calls it after a round in which every shard had its turn.
+    /// Evicts keys for the time of a round when no shard has a choice of its own, so that memory shrinks even if no client sends commands.
     /// </summary>
     public void RunOverall(long now)
     {
-        if (!IsDue || !server.Shards.TryEnterAll()) return;
+        if (!IsDue || IsAnyFreeing() || !server.Shards.TryEnterAll()) return;
         try
         {
-            MakeRoom(server.Shards.All, server.Lanes.Current, now);
+            EvictOverall(now);
         }
         finally
         {
             server.Shards.ExitAll();
         }
+    }
+
+    private void EvictOverall(long now)
+    {
+        var round = new EvictionRound(server.Config.MaxMemoryEvictionTenacity);
+        ShardSet all = server.Shards.All;
+        Lane lane = server.Lanes.Current;
+        for (int empty = 0; IsOver && empty < all.Count;)
+        {
+            if (FindBest(all, NextOf(all), now, out Candidate best) is not { } chosen)
+            {
+                empty++;
+                continue;
+            }
+            empty = 0;
+            try
+            {
+                Evict(chosen, best, lane);
+            }
+            catch (Exception failure)
+            {
+                server.Failures.BackgroundFailed("eviction failed", failure, chosen);
+                return;
+            }
+            if (round.Step()) return;
+        }
+        Expect(isDue: false);
     }
 
     /// <summary>Evicts one key, as a unit of effects of its own. It is not part of the command that needs the room.</summary>

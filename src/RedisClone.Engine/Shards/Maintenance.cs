@@ -7,8 +7,8 @@ namespace RedisClone.Engine.Shards;
 
 /// <summary>
 /// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, expires keys, compacts sparse
-/// memory in slices, and returns free memory to the operating system. While abandoned data is left, it frees that in slices
-/// between the rounds. A busy shard is skipped until the next round. An idle server has no other periodic work.
+/// memory in slices, and returns free memory to the operating system. While abandoned data is left, or keys are to be evicted, it does
+/// that in slices between the rounds. A busy shard is skipped until the next round. An idle server has no other periodic work.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
@@ -18,7 +18,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private const int ExpiryEffort = 10;
 
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
-    private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(1);
+    private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(0.5);
     private const int CompactBuckets = 512;
     private const long LeastKept = 128 << 10, MostKept = 1 << 20;
     private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
@@ -34,6 +34,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private int _round, _hz;            // of the present round, like the next three fields
     private long _started, _now;
     private long _expiryTicks;          // spent on expiry in this round
+    private uint _evictsFrom;           // the shard at which the next burst of eviction begins
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -45,9 +46,10 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
             if (_server.Config.Hz != hz) timer.Period = PeriodOf(hz = _server.Config.Hz);
             long started = _started = Stopwatch.GetTimestamp();
             Round(round, hz, ServerCore.UnixMilliseconds());
-            while (_server.Debug.BackgroundWork && _freeing.HasWork && Stopwatch.GetElapsedTime(started) < timer.Period)
+            while (_server.Debug.BackgroundWork && (_freeing.HasWork || MayEvict) && Stopwatch.GetElapsedTime(started) < timer.Period)
             {
                 Guarded(static self => self._freeing.Run());
+                Guarded(static self => self.Evict());
                 await Task.Delay(RestBetweenBursts, CancellationToken.None);
             }
         }
@@ -101,23 +103,39 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * _server.Config.ActiveExpireEffort / (double)_hz);
         for (int n = 0; n < _server.Shards.Count && _server.Debug.BackgroundWork; n++)
         {
-            // Each round begins with another shard. Eviction stops once memory fits, so a fixed order would always evict from
-            // the same shard.
             int i = (_round + n) % _server.Shards.Count;
             Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
         }
-        if (!_server.Pause.IsOn && _server.Debug.BackgroundWork) EvictOverall();
     }
 
-    private void EvictOverall()
+    private bool MayEvict => _server.Eviction.IsDue && !_server.Pause.IsOn;
+
+    /// <summary>Evicts for a slice in each shard, so that memory shrinks also if no command needs room.</summary>
+    private void Evict()
     {
+        bool hasGiven = false;
+        // Each burst begins with another shard. Eviction stops once memory fits, so a fixed order would always evict from the same shard.
+        int first = (int)(_evictsFrom++ % (uint)_server.Shards.Count);
+        for (int n = 0; n < _server.Shards.Count && MayEvict; n++) hasGiven |= EvictFrom(_server.Shards[(first + n) % _server.Shards.Count]);
+        if (!hasGiven && MayEvict) _server.Eviction.RunOverall(_now);
+    }
+
+    private bool EvictFrom(Shard shard)
+    {
+        if (!shard.TryEnter()) return false;
         try
         {
-            _server.Eviction.RunOverall(_now);
+            shard.Store.Now = _now;
+            return _server.Eviction.Run(shard, EvictionSlice);
         }
         catch (Exception failure)
         {
-            _server.Failures.WorkFailed("Keys could not be evicted", failure);
+            _server.Failures.BackgroundFailed("eviction failed", failure, shard);
+            return false;
+        }
+        finally
+        {
+            shard.Exit();
         }
     }
 
@@ -137,7 +155,6 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         {
             shard.Store.Now = now;
             if (Expires && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
-            if (_server.Eviction.IsDue && !_server.Pause.IsOn) _server.Eviction.Run(shard, EvictionSlice);
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             bool isShort = _server.Failures.IsReserveOut || _server.Shards.Budget.IsShortFor(0);
             shard.Store.LeaveBlocks(isShort ? ChunksMovedWhenShort : ChunksMoved);
@@ -146,7 +163,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
         catch (Exception failure)
         {
-            _server.Failures.BackgroundFailed("expiry, eviction or compaction failed", failure, shard);
+            _server.Failures.BackgroundFailed("expiry or compaction failed", failure, shard);
         }
         finally
         {

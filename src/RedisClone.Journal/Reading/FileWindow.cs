@@ -34,7 +34,7 @@ internal sealed class FileWindow
         _progress = progress;
         Length = file.Length;
         int size = (int)Math.Min(UsualSize, Length);
-        if (_buffer.Length < size) _buffer = new byte[size];
+        if (_buffer.Length < size) _buffer = HeapRelief.Allocate(size);
         MoveTo(0);
     }
 

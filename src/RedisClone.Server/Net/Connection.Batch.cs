@@ -221,7 +221,7 @@ internal sealed partial class Connection
     {
         if (_killed && !MustFinish) return Outcome.Done;
         ref readonly Prepared prepared = ref _prepared[_current];
-        var context = new CommandContext(Session, prepared.Row!, request, prepared.Hash, lane, held, _now, onWorker);
+        var context = new CommandContext(Session, prepared.Row!, request, prepared.Hash, lane, held, lane.UnixMillisecondsAt(started), onWorker);
         context.ReportedMisses = _reportedMisses;
         context.Earlier = _earlier;
         Outcome outcome = _server.Executor.Run(ref context, ref started, ref _widened);
@@ -274,7 +274,6 @@ internal sealed partial class Connection
         Lane lane = _server.Lanes.Current;
         lane.Hops++;
         long begun = Stopwatch.GetTimestamp(), started = begun;
-        _now = ServerCore.UnixMilliseconds();
         do
         {
             _outcome = Run(CurrentRequest, lane, _hold.Shards, onWorker: true, ref started);

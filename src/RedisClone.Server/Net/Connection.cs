@@ -213,8 +213,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
                     pace = BeginBatch(isPrepared: false);
                 }
                 bool any = _batch.Count > 0;
-                // Each continuation of the batch reads the clock again, because time has passed.
-                for (; pace != Pace.EndOfBatch; _now = ServerCore.UnixMilliseconds(), pace = Execute())
+                for (; pace != Pace.EndOfBatch; pace = Execute())
                 {
                     if (pace == Pace.Suspended)
                     {

@@ -251,6 +251,34 @@ public sealed class TrackingTests
         Assert.Equal(["OK", "[invalidate [script]]"], both.Order(StringComparer.Ordinal));
     }
 
+    /// <summary>
+    /// A client that hears of a change, from an event, a message or the reply to another client, may read its cache next. The invalidation
+    /// comes first, as in Redis. In broadcast mode it comes after the messages.
+    /// </summary>
+    [Theory]
+    [InlineData("", "[invalidate [k]]", "[pmessage * __keyspace@0__:k set]", "[pmessage * ch x]")]
+    [InlineData(" BCAST", "[pmessage * __keyspace@0__:k set]", "[pmessage * ch x]", "[invalidate [k list]]")]
+    public async Task AnInvalidationIsNotLate(string mode, params string[] expected)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), waiting = server.Connect(), writer = server.Connect();
+        writer.Run("CONFIG SET notify-keyspace-events K$");
+        client.Run("HELLO 3");
+        client.Run("CLIENT TRACKING ON" + mode);
+        client.Run("GET k");
+        client.Run("PSUBSCRIBE *");
+        waiting.Send("BLPOP", "list", "0");
+        Assert.True(SpinWait.SpinUntil(() => server.Core.Blocked.Count == 1, TimeSpan.FromSeconds(60)));
+        writer.Run("MULTI");
+        writer.Run("SET k v");
+        writer.Run("PUBLISH ch x");
+        writer.Run("RPUSH list x");
+        writer.Run("EXEC");
+        Assert.Equal("[list x]", waiting.Read());
+        string[] messages = [client.Read(), client.Read(), client.Read()];
+        Assert.Equal(expected, messages);
+    }
+
     [Fact]
     public async Task PrefixesOfAnyLengthAndNumberAreFound()
     {

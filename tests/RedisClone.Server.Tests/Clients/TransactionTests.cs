@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
@@ -314,6 +315,21 @@ public sealed class TransactionTests(ITestOutputHelper output)
         client.Run("PEXPIRE s5 1");
         Assert.StartsWith("NOGROUP", blocked.Read());
         Assert.Equal("PONG", client.Run("PING"));
+    }
+
+    /// <summary>The commands of one batch may take seconds together. Each has the time at which it runs.</summary>
+    [Fact]
+    public async Task ALongTransactionDoesNotDelayTheClockOfTheNextCommand()
+    {
+        const string work = "local e = os.clock() + 0.3 while os.clock() < e do end";
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        string[][] commands = [["MULTI"], ["EVAL", work, "1", "k"], ["EXEC"], ["TIME"], ["SET", "k", "v", "PX", "1000"], ["PEXPIRETIME", "k"]];
+        client.SendRaw(string.Concat(commands.Select(TestClient.Encode)));
+        string[] replies = [.. commands.Select(_ => client.Read())];
+        string[] time = replies[3].Trim('[', ']').Split(' ');
+        long before = (long.Parse(time[0], CultureInfo.InvariantCulture) * 1000) + (long.Parse(time[1], CultureInfo.InvariantCulture) / 1000);
+        Assert.InRange(long.Parse(replies[5], CultureInfo.InvariantCulture), before + 1000 - 1, long.MaxValue);
     }
 
     [Fact]

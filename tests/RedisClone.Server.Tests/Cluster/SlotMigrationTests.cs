@@ -186,6 +186,7 @@ public sealed class SlotMigrationTests
         State.Assign(MovedSlot, _other);
         Publish();
         (_host.Core.Config.MaxMemoryPolicy, _host.Core.Config.MaxMemorySetting) = (MaxMemoryPolicy.AllKeysRandom, 1);
+        _host.Core.Config.MaxMemoryEvictionTenacity = 100;
         for (int i = 0; i < 5; i++) _host.Core.Eviction.MakeRoom(_host.Core.Shards.All, _host.Core.Lanes.Current, _host.Now);
         _host.Core.Config.MaxMemorySetting = 0;
         Assert.Equal("0", _host.Run("DBSIZE"));

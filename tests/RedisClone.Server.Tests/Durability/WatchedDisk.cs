@@ -5,7 +5,7 @@ namespace RedisClone.Server.Tests.Durability;
 
 /// <summary>The calls that can fail on demand.</summary>
 [Flags]
-public enum Faults { None = 0, Open = 1, Write = 2, Flush = 4, Rename = 8, All = 15, Delete = 16 }
+public enum Faults { None = 0, Open = 1, Write = 2, Flush = 4, Rename = 8, Delete = 16, All = 31 }
 
 /// <summary>
 /// The real disk with observation. It fails on demand, its fsyncs take time, and it knows which marks (<see cref="MarkOf"/>,

@@ -97,7 +97,7 @@ internal sealed class ClusterBus(ServerCore server, ClusterMember cluster)
             if (link.IsClosed) return false;
             bool stays = _receiver.Take(link, message);
             if (!stays) link.Close();
-            cluster.Finish();
+            cluster.Finish(maySaveLater: true);
         }
         return !link.IsClosed;
     }

@@ -26,7 +26,7 @@ internal static class DatabaseCommands
     {
         if (!TryFlushMode(ref c, out bool waits)) return;
         Flush(ref c, c.Session.Database, waits);
-        c.Data.Invalidations.InvalidateAll(c.Lane);
+        c.Data.Invalidations.InvalidateAll();
         c.Changed();
         c.Reply.Ok();
     }
@@ -37,7 +37,7 @@ internal static class DatabaseCommands
         if (c.Data.Snapshots.SavesWhenFlushed && c.MoveToWorker(long.MaxValue)) return;
         c.Data.Snapshots.CancelSave();
         for (int database = 0; database < c.Data.Config.Databases; database++) Flush(ref c, database, waits);
-        c.Data.Invalidations.InvalidateAll(c.Lane);
+        c.Data.Invalidations.InvalidateAll();
         c.Changed();
         // Without this snapshot, a restart would load the old data again.
         if (c.Data.Snapshots.SavesWhenFlushed) c.Data.Snapshots.Save(c.Changes);
@@ -49,7 +49,7 @@ internal static class DatabaseCommands
     {
         c.Data.Snapshots.CancelSave();
         for (int database = 0; database < c.Data.Config.Databases; database++) Flush(ref c, database, waits: false);
-        c.Data.Invalidations.InvalidateAll(c.Lane);
+        c.Data.Invalidations.InvalidateAll();
         c.ReplaceEffect(arguments: 1)?.Add("FLUSHALL"u8);
         c.Changed();
     }
@@ -101,7 +101,7 @@ internal static class DatabaseCommands
             AwaitedMayBeReady(ref c, shard, (int)first);
             AwaitedMayBeReady(ref c, shard, (int)second);
         }
-        if (first != second) c.Data.Invalidations.InvalidateAll(c.Lane);
+        if (first != second) c.Data.Invalidations.InvalidateAll();
         c.Lane.ForgetAbsent();
         c.Changed();
         c.Reply.Ok();

@@ -54,7 +54,7 @@ internal sealed class CopyBeside
                 shard.NoteReplaced(database, _stores[i].ExistingDatabase(database), lane, now);
             shard.Replace(_stores[i]);
         }
-        _server.Invalidations.InvalidateAll(lane);
+        _server.Invalidations.InvalidateAll();
         _server.Executor.FollowUp(lane, _server.Shards.All);
         return null;
     }

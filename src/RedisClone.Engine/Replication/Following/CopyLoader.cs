@@ -68,7 +68,7 @@ internal sealed class CopyLoader(ServerCore server)
                 shard.Store.Abandon(database);
             }
         }
-        server.Invalidations.InvalidateAll(lane);
+        server.Invalidations.InvalidateAll();
     }
 
     /// <summary>Accepts every key of a snapshot and keeps none.</summary>
