@@ -6,11 +6,11 @@ namespace RedisClone.EndToEnd.Tests.Shipping;
 /// <summary>The container image, and the descriptions for docker and Kubernetes.</summary>
 public sealed class ContainerTests(ITestOutputHelper output)
 {
-    /// <summary>REDISCLONE_IMAGE=built means that tests/run has built the image.</summary>
+    /// <summary>RC_IMAGE=built means that tests/run has built the image.</summary>
     [Fact]
     public async Task TheImageBuildsAndRuns()
     {
-        string[] arguments = Environment.GetEnvironmentVariable("REDISCLONE_IMAGE") is { Length: > 0 } step ? [step] : [];
+        string[] arguments = Environment.GetEnvironmentVariable("RC_IMAGE") is { Length: > 0 } step ? [step] : [];
         (int code, string printed) = await Repository.RunAsync(Repository.PathOf("tests/container"), arguments);
         output.WriteLine(printed);
         Assert.True(code == 0 && printed.EndsWith("the image works\n", StringComparison.Ordinal), printed);
