@@ -20,6 +20,10 @@ namespace RedisClone.Server.Tests.Commands;
 /// </summary>
 internal sealed class CommandHost : IEffectSink
 {
+    /// <summary>The directories of hosts in cluster mode. Each has a nodes.conf, and tests run at the same time.</summary>
+    private static readonly string s_folder = NewFolder();
+    private static int s_folders;
+
     private readonly ServerCore _core;
     private readonly ReusedOutput _output = new();
     private readonly Session _session;
@@ -29,8 +33,16 @@ internal sealed class CommandHost : IEffectSink
     {
         var config = new ServerConfig { Shards = 4 };
         configure?.Invoke(config);
+        if (config.ClusterEnabled) config.Dir = Directory.CreateDirectory(Path.Combine(s_folder, $"{Interlocked.Increment(ref s_folders)}")).FullName;
         _core = new ServerCore(config, new ConfigTable(config), new CommandTable(CommandFamilies.All), NullLogger<ServerCore>.Instance);
         _session = new Session(_core, 1, new ReplyWriter(_output)) { IsReplay = isReplay };
+    }
+
+    private static string NewFolder()
+    {
+        string folder = Directory.CreateTempSubdirectory("redisclone-hosts-").FullName;
+        AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(folder, recursive: true);
+        return folder;
     }
 
     public ServerCore Core => _core;
