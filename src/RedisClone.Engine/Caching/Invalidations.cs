@@ -107,9 +107,7 @@ internal sealed class Invalidations(ServerCore server)
     {
         for (int i = 0; i < server.Shards.Count; i++) Forget(server.Shards[i]);
         foreach (Session session in server.Sessions.Unordered)
-        {
             if (session.Tracking is { } tracking) Send(tracking, Invalidation.Everything);
-        }
     }
 
     /// <summary>Sends the invalidations of a unit to clients in broadcast mode. The caller still holds its shards.</summary>

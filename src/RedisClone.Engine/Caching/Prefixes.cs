@@ -11,7 +11,7 @@ internal sealed class Prefixes
     private readonly Lock _changing = new();
     private Table _table = new(new Dictionary<byte[], ClientTracking[]>(ByteComparer.Instance));
 
-    public int Count { get; private set; }
+    public int Count => _table.Clients.Count;
 
     /// <summary>Replaces the former options of a client by its new ones.</summary>
     public void Replace(ClientTracking? before, ClientTracking? after)
@@ -23,7 +23,6 @@ internal sealed class Prefixes
                 if (all.Where(c => c != before).ToArray() is { Length: > 0 } others) clients[prefix] = others;
             foreach (byte[] prefix in after?.Prefixes ?? []) clients[prefix] = [.. clients.GetValueOrDefault(prefix, []), after!];
             _table = new Table(clients);
-            Count = clients.Count;
         }
     }
 

@@ -184,17 +184,10 @@ internal sealed class ClusterMember : IDisposable
         if ((pending & Pending.Health) != 0) _health.Update(now);
         if (State.SlotsChanged) PublishSlots(mayGain: false);
         Migrations.Look();
-        Pending left = Pending.Election;
-        if (maySaveLater && (pending & (Pending.Save | Pending.Flush)) == Pending.Save)
-        {
-            State.Pending |= Pending.Save;
-            left |= Pending.Save;
-        }
-        else if ((pending & Pending.Save) != 0)
-        {
-            Save((pending & Pending.Flush) != 0);
-        }
-        State.Pending &= left;
+        bool flush = (pending & Pending.Flush) != 0;
+        Pending later = maySaveLater && !flush ? pending & Pending.Save : Pending.None;
+        if (later == Pending.None && (pending & Pending.Save) != 0) Save(flush);
+        State.Pending = State.Pending & Pending.Election | later;
         if (State.SlotsChanged) PublishSlots(mayGain: true);
         State.SlotsChanged = false;
         _role.Look();

@@ -59,19 +59,25 @@ internal sealed class LoadWorker<TBatch> : IDisposable where TBatch : LoadBatch,
     /// </summary>
     public bool HandOver()
     {
+        TBatch? next;
         lock (_gate)
         {
-            if (_free.Count == 0) _free.Push(new TBatch());
             if (_waiting.Count == MostWaiting)
                 while (_waiting.Count > MostWaiting / 2) Monitor.Wait(_gate);
             if (_waitingBytes + Filling.Size > MostWaitingBytes)
                 while (_waiting.Count > 0 || _busy) Monitor.Wait(_gate);
+            _free.TryPop(out next);
+        }
+        // The allocation may wait for memory, which the thread releases meanwhile.
+        next ??= new TBatch();
+        lock (_gate)
+        {
             _waiting.Enqueue(Filling);
             _waitingBytes += Filling.Size;
             // The thread sleeps only if the queue was empty. The two threads never wait at the same time, so the pulse
             // reaches the right one.
             if (_waiting.Count == 1) Monitor.Pulse(_gate);
-            Filling = _free.Pop();
+            Filling = next;
             return _error is null;
         }
     }

@@ -224,7 +224,6 @@ internal sealed class Executor(ServerCore server)
     public void FollowUp(Lane lane, in ShardSet held)
     {
         server.Blocked.Serve(lane, held);
-        server.Invalidations.Broadcast(lane.Invalidations);
         lane.EndUnit();
     }
 

@@ -34,7 +34,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private int _round, _hz;            // of the present round, like the next three fields
     private long _started, _now;
     private long _expiryTicks;          // spent on expiry in this round
-    private uint _evictsFrom;           // the shard at which the next burst of eviction begins
+    private int _evictsFrom;            // the shard at which the last burst of eviction began
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -115,8 +115,9 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     {
         bool hasGiven = false;
         // Each burst begins with another shard. Eviction stops once memory fits, so a fixed order would always evict from the same shard.
-        int first = (int)(_evictsFrom++ % (uint)_server.Shards.Count);
-        for (int n = 0; n < _server.Shards.Count && MayEvict; n++) hasGiven |= EvictFrom(_server.Shards[(first + n) % _server.Shards.Count]);
+        int count = _server.Shards.Count;
+        _evictsFrom = (_evictsFrom + 1) % count;
+        for (int n = 0; n < count && MayEvict; n++) hasGiven |= EvictFrom(_server.Shards[(_evictsFrom + n) % count]);
         if (!hasGiven && MayEvict) _server.Eviction.RunOverall(_now);
     }
 

@@ -139,9 +139,9 @@ internal sealed partial class Connection
                 Session.LastCommand = row;
                 Session.Reply.SimpleString("QUEUED"u8);
             }
-            else
+            else if (!Dispatch(request, lane, ref started))
             {
-                if (!Dispatch(request, lane, ref started)) return Pace.Suspended;
+                return Pace.Suspended;
             }
             if (_output.HasMessages) WriteMessages();
             if (_output.Unflushed < outputCheck) continue;
