@@ -167,7 +167,7 @@ internal sealed class ClientMemory(ServerCore server)
     public void Recount()
     {
         if (!IsWatched) return;
-        CountAll();
+        foreach (Session session in server.Sessions.Unordered) Count(session);
         if (IsOver) EvictToLimit();
     }
 
@@ -202,11 +202,6 @@ internal sealed class ClientMemory(ServerCore server)
     /// </summary>
     private static long MostOf(long part) => part + part / 4;
 
-    private void CountAll()
-    {
-        foreach (Session session in server.Sessions.Unordered) Count(session);
-    }
-
     /// <summary>Returns by how much the client has grown since it was last counted.</summary>
     private long Count(Session session)
     {
@@ -238,8 +233,10 @@ internal sealed class ClientMemory(ServerCore server)
         if (now < Volatile.Read(ref _restUntil) || Interlocked.Exchange(ref _evicting, 1) != 0) return;
         try
         {
-            // A client that has read its output since the last count has not reported it.
-            CountAll();
+            // A client above its own limit must not cost others their connections, and one that has read its output since the
+            // last count has not reported it.
+            foreach (Session session in server.Sessions.Unordered)
+                if (!session.Connection!.KillIfOverLimit()) Count(session);
             int evicted = EvictToConfigured() + EvictToPart();
             if (IsOver && evicted == 0) Volatile.Write(ref _restUntil, now + RestMilliseconds);
         }

@@ -28,6 +28,9 @@ internal enum CommandFlags
     /// <summary>Runs a script, whose commands are not known before.</summary>
     RunsScript = 1 << 16,
 
+    /// <summary>May change its keys in other databases than that of the session (MOVE, COPY).</summary>
+    AnyDatabase = 1 << 24,
+
     /// <summary>Needs every shard (KEYS, FLUSHALL, functions …).</summary>
     AllShards = 1 << 25,
 

@@ -134,11 +134,25 @@ internal sealed class BlockedClients(ServerCore server)
         }
         var positions = new KeyPositions(stackalloc int[2 * Limits.StackKeys]);
         WrittenKeys? written = null;
+        bool anyDatabase = c.Row.Has(CommandFlags.AnyDatabase | CommandFlags.RunsScript);
         if (c.Row.CollectKeys(c.Args, ref positions))
-            for (int i = 0; i < positions.Count; i++) AddWaiters(held, c.Session.Database, c.Args[positions[i]], ref needed, ref written);
+            for (int i = 0; i < positions.Count; i++)
+            {
+                ReadOnlySpan<byte> key = c.Args[positions[i]];
+                if (anyDatabase) AddWaitersOfAll(held, key, ref needed, ref written);
+                else AddWaiters(held, c.Session.Database, key, ref needed, ref written);
+            }
         positions.Dispose();
         while (written is not null && written.TryNext(out DatabaseKey key)) AddWaiters(held, key.Database, key.Key, ref needed, ref written);
         return needed;
+    }
+
+    /// <summary>Adds the waiters of a key in every database.</summary>
+    private void AddWaitersOfAll(in ShardSet held, ReadOnlySpan<byte> key, ref ShardSet needed, ref WrittenKeys? written)
+    {
+        Shard shard = server.Shards.Of(server.Shards.HashOf(key));
+        if (!held.Contains(shard.Index)) return;
+        for (int database = 0; database < shard.Keys.AwaitedDatabases; database++) AddWaiters(held, database, key, ref needed, ref written);
     }
 
     private void AddWaiters(in ShardSet held, int database, ReadOnlySpan<byte> key, ref ShardSet needed, ref WrittenKeys? written)

@@ -2,7 +2,7 @@ namespace RedisClone.Engine.Metrics;
 
 /// <summary>
 /// The average remaining time to live in each database: a running average over the keys that the search for expired keys
-/// visits. Only that search writes it.
+/// visits. Two threads that search in different shards at the same time may lose a sample.
 /// </summary>
 internal sealed class TtlAverages(int databases)
 {

@@ -158,6 +158,7 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
     {
         if (now - _lastAnswer < AnswerPause) return;
         _lastAnswer = now;
+        server.Shards.Persistent.StepBack();
         try
         {
             foreach (Session session in server.Sessions.Unordered)

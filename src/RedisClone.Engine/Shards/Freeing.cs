@@ -89,7 +89,16 @@ internal sealed class Freeing(ShardMap shards, FailurePolicy failures)
 
         public void PostTo(Shard shard)
         {
-            if (Interlocked.Exchange(ref _waits, 1) == 0) shard.Post(this);
+            if (Interlocked.Exchange(ref _waits, 1) != 0) return;
+            try
+            {
+                shard.Post(this);
+            }
+            catch (OutOfMemoryException)
+            {
+                Volatile.Write(ref _waits, 0);
+                throw;
+            }
         }
 
         bool IShardWork.RunHeld(Shard shard)

@@ -6,34 +6,21 @@ using RedisClone.Engine.Metrics;
 namespace RedisClone.Engine.Shards;
 
 /// <summary>
-/// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, expires keys, compacts sparse
-/// memory in slices, and returns free memory to the operating system. While abandoned data is left, or keys are to be evicted, it does
-/// that in slices between the rounds. A busy shard is skipped until the next round. An idle server has no other periodic work.
+/// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, and tends the shards
+/// (<see cref="ShardCare"/>), the clients, the journal and the replicas. While abandoned data is left, or keys are to be evicted, it does
+/// that in slices between the rounds. An idle server has no other periodic work.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
-    /// <summary>
-    /// Milliseconds per second that the expiry of one shard's keys may take, for each step of active-expire-effort.
-    /// </summary>
-    private const int ExpiryEffort = 10;
-
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(0.5);
-    private const int CompactBuckets = 512;
-    private const long LeastKept = 128 << 10, MostKept = 1 << 20;
-    private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
-    private const int TrimmedPages = 256;
-
-    /// <summary>Chunks of 512 KB that a round moves in a shard: a chunk takes about a tenth of a millisecond.</summary>
-    private const int ChunksMoved = 4, ChunksMovedWhenShort = 32;
 
     private readonly ServerCore _server = server;
-    private readonly ActiveExpiry _expiry = new(server);
+    private readonly ShardCare[] _cares = CareOfAll(server);
     private readonly Freeing _freeing = new(server.Shards, server.Failures);
     private readonly ClientCare _clients = new(server);
-    private int _round, _hz;            // of the present round, like the next three fields
+    private int _round, _hz;            // of the present round, like the next line
     private long _started, _now;
-    private long _expiryTicks;          // spent on expiry in this round
     private int _evictsFrom;            // the shard at which the last burst of eviction began
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
@@ -61,14 +48,14 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     /// </summary>
     private void Round(int round, int hz, long now)
     {
-        (_round, _hz, _now, _expiryTicks) = (round, hz, now, 0);
+        (_round, _hz, _now) = (round, hz, now);
         if (_server.Debug.BackgroundWork) Guarded(static self => self._server.Shutdown.Tend());
         Guarded(static self => self._server.AdvanceClock(self._now));
         Guarded(static self => self._server.Eviction.Look());
         Guarded(static self => self._server.Shards.LookForRoom());
         Guarded(static self => self.TendShards());
         Guarded(static self => self.TendLocalExpiries());
-        Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._expiryTicks));
+        Guarded(static self => self._server.Latency.Note(LatencyEvents.ExpireCycle, self._cares.Sum(static care => care.TakeExpiryTicks())));
         Guarded(static self => self._server.HotKeys.Tend(self._now));
         Guarded(static self => self._server.Failures.Tend());
         Guarded(static self => self._server.Journal?.Engine.Tend());
@@ -100,11 +87,10 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
 
     private void TendShards()
     {
-        TimeSpan expirySlice = TimeSpan.FromMilliseconds(ExpiryEffort * _server.Config.ActiveExpireEffort / (double)_hz);
         for (int n = 0; n < _server.Shards.Count && _server.Debug.BackgroundWork; n++)
         {
             int i = (_round + n) % _server.Shards.Count;
-            Tend(_server.Shards[i], _now, expirySlice, trim: _round % _hz == i % _hz);
+            _cares[i].Run(trims: _round % _hz == i % _hz);
         }
     }
 
@@ -140,42 +126,20 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
     }
 
-    private bool Expires => _server.Debug.ActiveExpiry && _server.ExpiryEnabled && !_server.Pause.IsOn;
-
     private void TendLocalExpiries()
     {
-        if (Expires && _server.Debug.BackgroundWork && _server.Role.IsReplica) _server.Role.LocalExpiries.Tend();
+        DebugSwitches debug = _server.Debug;
+        if (debug.ActiveExpiry && debug.BackgroundWork && _server.ExpiryEnabled && !_server.Pause.IsOn && _server.Role.IsReplica)
+            _server.Role.LocalExpiries.Tend();
     }
 
     private static TimeSpan PeriodOf(int hz) => TimeSpan.FromSeconds(1.0 / hz);
 
-    private void Tend(Shard shard, long now, TimeSpan expirySlice, bool trim)
+    private static ShardCare[] CareOfAll(ServerCore server)
     {
-        if (!shard.TryEnter()) return;
-        try
-        {
-            shard.Store.Now = now;
-            if (Expires && !_server.Role.IsReplica) Expire(shard, now, expirySlice);
-            if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
-            bool isShort = _server.Failures.IsReserveOut || _server.Shards.Budget.IsShortFor(0);
-            shard.Store.LeaveBlocks(isShort ? ChunksMovedWhenShort : ChunksMoved);
-            if ((trim || isShort) && !shard.Store.Arena.IsTrimming)
-                shard.Store.Arena.Trim(isShort ? 0 : Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
-        }
-        catch (Exception failure)
-        {
-            _server.Failures.BackgroundFailed("expiry or compaction failed", failure, shard);
-        }
-        finally
-        {
-            shard.Exit();
-        }
-    }
-
-    private void Expire(Shard shard, long now, TimeSpan slice)
-    {
-        long started = Stopwatch.GetTimestamp();
-        _expiry.Run(shard, now, slice);
-        _expiryTicks += Stopwatch.GetTimestamp() - started;
+        var expiry = new ActiveExpiry(server);
+        var cares = new ShardCare[server.Shards.Count];
+        for (int i = 0; i < cares.Length; i++) cares[i] = new ShardCare(server, expiry, server.Shards[i]);
+        return cares;
     }
 }

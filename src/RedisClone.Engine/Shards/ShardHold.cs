@@ -23,11 +23,12 @@ internal interface IHeldWork
 /// <remarks>
 /// A hold that waits releases what it has taken. Otherwise a long command on one shard would stop the clients of the others too. It begins
 /// again once it has the shard for which it waited. After some such waits it keeps what it has taken while it waits, so that it cannot be
-/// overtaken for ever. It then waits only for shards behind those that it holds, so that two holds cannot deadlock.
+/// overtaken for ever. It then waits only for shards behind those that it holds, so that two holds cannot deadlock. While a script is busy,
+/// it releases them after all, see <see cref="PersistentHolds"/>.
 /// </remarks>
 internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, IThreadPoolWorkItem
 {
-    private const int Free = 0, Queued = 1, GivenUp = 2;
+    private const int Free = 0, Queued = 1, GivenUp = 2, SteppingBack = 3;
 
     private ShardSet _wanted;
     private int _next;          // wanted shards below this one are held
@@ -104,8 +105,34 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
     /// </summary>
     public bool TryGiveUp()
     {
-        if (!MayGiveUp || Interlocked.CompareExchange(ref _state, GivenUp, Queued) != Queued) return false;
+        if (!MayGiveUp || !TryLeaveQueue(GivenUp)) return false;
         ReleaseTaken();
+        return true;
+    }
+
+    /// <summary>
+    /// Releases the shards that are held while this hold waits in a mailbox. It begins again once it has the shard for which it waits.
+    /// Returns false if it does not wait.
+    /// </summary>
+    internal bool TryStepBack()
+    {
+        if (Interlocked.CompareExchange(ref _state, SteppingBack, Queued) != Queued) return false;
+        ReleaseTaken();
+        _waits = 0;
+        Volatile.Write(ref _state, Queued);
+        return true;
+    }
+
+    /// <summary>
+    /// Ends the wait in a mailbox. Of the threads that try it at the same time, it succeeds for one, which owns the fields from then on.
+    /// </summary>
+    private bool TryLeaveQueue(int state)
+    {
+        int before;
+        var spin = new SpinWait();
+        while ((before = Interlocked.CompareExchange(ref _state, state, Queued)) == SteppingBack) spin.SpinOnce();
+        if (before != Queued) return false;
+        if (_waits > Limits.WaitsWithoutShards) shards.Persistent.Remove(this);
         return true;
     }
 
@@ -113,8 +140,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
 
     bool IShardWork.RunHeld(Shard shard)
     {
-        // Race with TryGiveUp: exactly one of the two exchanges succeeds, and its thread owns the fields from then on.
-        if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued)
+        if (!TryLeaveQueue(Free))
         {
             shard.Exit();
             return true;
@@ -157,9 +183,12 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
             _next = i;
             if (++_waits <= Limits.WaitsWithoutShards) ReleaseTaken();
             else ReleaseAhead();
-            Volatile.Write(ref _state, Queued);
+            bool isQueued = false;
             try
             {
+                if (_waits > Limits.WaitsWithoutShards) shards.Persistent.Add(this);
+                Volatile.Write(ref _state, Queued);
+                isQueued = true;
                 // Race: once posted, another thread may continue with this object at once. Nothing of it is touched after
                 // Post.
                 shard.Post(this);
@@ -167,7 +196,7 @@ internal sealed class ShardHold(ShardMap shards, IHeldWork owner) : IShardWork, 
             catch (OutOfMemoryException)
             {
                 // The thread that has given up the wait has released the shards and goes on with the work.
-                if (Interlocked.CompareExchange(ref _state, Free, Queued) != Queued) return false;
+                if (isQueued && !TryLeaveQueue(Free)) return false;
                 ReleaseTaken();
                 throw;
             }

@@ -26,12 +26,16 @@ internal sealed class ShardKeys(Shard shard)
 
     public int BlockedKeys => _waiters.Count;
 
+    /// <summary>All databases that ever had a waiter are below this number.</summary>
+    public int AwaitedDatabases { get; private set; }
+
     /// <summary>The number of keys with at least one waiter that is also served when the key is gone.</summary>
     public int BlockedKeysWithoutValue { get; private set; }
 
     internal void AddWaiter(Waiter waiter, int database, ReadOnlySpan<byte> key)
     {
         if (!_waiters.TryGet(database, key, out WaiterQueue? queue)) _waiters.Set(database, key, queue = []);
+        AwaitedDatabases = Math.Max(AwaitedDatabases, database + 1);
         // A command that names a key twice registers twice in a row, so its waiter is still the last of the queue.
         if (queue is [.., var last] && last == waiter) return;
         // The waiter records the key before the queue records the waiter. If an allocation fails in between, no queue has a

@@ -47,6 +47,8 @@ internal sealed class ShardMap
 
     public ref readonly ShardSet All => ref _all;
 
+    public PersistentHolds Persistent { get; } = new();
+
     public Shard this[int index] => _shards[index];
 
     /// <summary>

@@ -163,6 +163,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         if (_killed) return true;
         if (!Session.Reply.Overflowed && (_output.IsSmall || !_output.IsOver(OutputLimit()))) return false;
+        // The connection's own thread and the periodic work may find the same excess.
+        if (Interlocked.Exchange(ref _killed, true)) return true;
         _server.Log.LogWarning("Client {Client} closed for overcoming of output buffer limits.", ClientDescription.Of(Session));
         _server.Statistics.Count(RareEvent.OutputLimitDisconnection);
         Kill();

@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedisClone.Server.Tests.Embedding;
 
 namespace RedisClone.Server.Tests.Clients;
@@ -49,5 +50,32 @@ public sealed class WaitingTests
         Assert.Equal("[2 5 8]", client.Run("LRANGE queue:2 0 2"));
         Assert.Equal("0", client.Run("EXISTS queue"));
         foreach (TestClient worker in waiting) worker.Dispose();
+    }
+
+    /// <summary>The first client in the queue needs a second shard, which the command that makes the key ready must hold too.</summary>
+    [Theory]
+    [InlineData("MOVE {0} 1")]
+    [InlineData("COPY {0} {0} DB 1")]
+    [InlineData("EVAL return(redis.call('MOVE',KEYS[1],1)) 1 {0}")]
+    [InlineData("EVAL redis.call('SELECT',1)return(redis.call('RPUSH',KEYS[1],'x')) 1 {0}")]
+    public async Task WaitingClientsOfAnotherDatabaseAreServedInOrderOfArrival(string command)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), first = server.Connect(), second = server.Connect();
+        first.Run("SELECT 1");
+        second.Run("SELECT 1");
+        for (int i = 0; i < 20; i++)
+        {
+            string key = $"key:{i}";
+            first.Send("BLMOVE", key, "moved", "LEFT", "RIGHT", "0");
+            await client.UntilAsync("INFO clients", info => info.Contains("blocked_clients:1\r", StringComparison.Ordinal));
+            second.Send("BLPOP", key, "last", "0");
+            await client.UntilAsync("INFO clients", info => info.Contains("blocked_clients:2\r", StringComparison.Ordinal));
+            client.Run($"RPUSH {key} x");
+            Assert.Equal("1", client.Run(string.Format(CultureInfo.InvariantCulture, command, key)));
+            Assert.Equal("x", first.Read());
+            Assert.Equal("1", client.Run("EVAL redis.call('SELECT',1)return(redis.call('RPUSH',KEYS[1],'y')) 1 last"));
+            Assert.Equal("[last y]", second.Read());
+        }
     }
 }

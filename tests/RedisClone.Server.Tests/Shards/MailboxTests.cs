@@ -119,6 +119,35 @@ public sealed class MailboxTests
         Assert.False(work.Done.IsCompleted);
     }
 
+    /// <summary>A command that gets no BUSY must not keep shards from other clients until the script ends either.</summary>
+    [Fact]
+    public async Task AHoldThatStepsBackReleasesWhatItHasTaken()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        ShardMap shards = server.Core.Shards;
+        var work = new Held();
+        Shard busy = MakeWaitOften(shards, new ShardHold(shards, work));
+        shards.Persistent.StepBack();
+        Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[0]), TimeSpan.FromMinutes(1)));
+        Assert.False(work.Done.IsCompleted);
+        busy.Exit();
+        await work.Done.WaitAsync(TimeSpan.FromMinutes(1));
+        for (int i = 0; i < shards.Count; i++) Assert.True(SpinWait.SpinUntil(() => TryVisit(shards[i]), TimeSpan.FromMinutes(1)));
+    }
+
+    /// <summary>Otherwise expired keys would fill the memory of a shard for as long as it is busy.</summary>
+    [Fact]
+    public async Task KeysExpireInAShardWhoseMailboxAlwaysHasWork()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        var busy = new Endless();
+        for (int i = 0; i < server.Core.Shards.Count; i++) server.Core.Shards[i].Post(busy);
+        for (int i = 0; i < 100; i++) client.Run($"SET key:{i} v PX 1");
+        await client.UntilAsync("INFO stats", info => info.Contains("expired_keys:100\r", StringComparison.Ordinal));
+        busy.Ends = true;
+    }
+
     /// <summary>Makes a hold of all shards wait until it keeps what it has taken. Returns the shard that it waits for.</summary>
     private static Shard MakeWaitOften(ShardMap shards, ShardHold hold)
     {
@@ -152,6 +181,18 @@ public sealed class MailboxTests
         public bool RunHeld() => true;
 
         public void Released(Exception? failure) => _done.SetResult();
+    }
+
+    /// <summary>Work that waits in a mailbox again whenever it has run.</summary>
+    private sealed class Endless : IShardWork
+    {
+        public volatile bool Ends;
+
+        public bool RunHeld(Shard shard)
+        {
+            if (!Ends) shard.Post(this);
+            return false;
+        }
     }
 
     private sealed record Noted(int Number, bool IsPatient, Action<Noted> Take) : IShardWork

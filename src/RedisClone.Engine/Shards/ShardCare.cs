@@ -1,0 +1,102 @@
+using System.Diagnostics;
+
+namespace RedisClone.Engine.Shards;
+
+/// <summary>
+/// The periodic work in one shard: it expires keys, compacts sparse memory, and returns free memory to the operating system. A shard that
+/// is busy in several rounds gets the work through its mailbox: <see cref="Shard.TryEnter"/> never succeeds while a mailbox has work.
+/// </summary>
+internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard shard) : IShardWork
+{
+    /// <summary>
+    /// Milliseconds per second that the expiry of one shard's keys may take, for each step of active-expire-effort.
+    /// </summary>
+    private const int ExpiryEffort = 10;
+
+    /// <summary>Rounds in which a shard may be busy before the work waits in its mailbox, which is a hop for the commands behind it.</summary>
+    private const int RoundsSkipped = 3;
+
+    private const int CompactBuckets = 512;
+    private const long LeastKept = 128 << 10, MostKept = 1 << 20;
+    private const int KeptPart = 16;    // a shard may keep this fraction (1/16) of its used memory free
+    private const int TrimmedPages = 256;
+
+    /// <summary>Chunks of 512 KB that a round moves in a shard: a chunk takes about a tenth of a millisecond.</summary>
+    private const int ChunksMoved = 4, ChunksMovedWhenShort = 32;
+
+    private int _skipped, _waits;
+    private bool _trims;
+    private long _expiryTicks;
+
+    /// <summary>The time that the expiry of keys has taken since the last call.</summary>
+    public long TakeExpiryTicks() => Interlocked.Exchange(ref _expiryTicks, 0);
+
+    /// <summary>Runs the work, or skips it if the shard is busy.</summary>
+    /// <param name="trims">Whether the shard returns free memory in this round.</param>
+    public void Run(bool trims)
+    {
+        if (Volatile.Read(ref _waits) != 0) return;
+        _trims = trims;
+        if (shard.TryEnter())
+        {
+            _skipped = 0;
+            try
+            {
+                Tend();
+            }
+            finally
+            {
+                shard.Exit();
+            }
+        }
+        else if (++_skipped > RoundsSkipped)
+        {
+            _skipped = 0;
+            Volatile.Write(ref _waits, 1);
+            try
+            {
+                shard.Post(this);
+            }
+            catch (OutOfMemoryException)
+            {
+                Volatile.Write(ref _waits, 0);
+                throw;
+            }
+        }
+    }
+
+    bool IShardWork.RunHeld(Shard held)
+    {
+        if (server.Debug.BackgroundWork) Tend();
+        Volatile.Write(ref _waits, 0);
+        return false;
+    }
+
+    private bool Expires => server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn && !server.Role.IsReplica;
+
+    private void Tend()
+    {
+        try
+        {
+            long now = ServerCore.UnixMilliseconds();
+            shard.Store.Now = now;
+            if (Expires) Expire(now);
+            if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
+            bool isShort = server.Failures.IsReserveOut || server.Shards.Budget.IsShortFor(0);
+            shard.Store.LeaveBlocks(isShort ? ChunksMovedWhenShort : ChunksMoved);
+            if ((_trims || isShort) && !shard.Store.Arena.IsTrimming)
+                shard.Store.Arena.Trim(isShort ? 0 : Math.Clamp(shard.Store.Arena.BytesUsed / KeptPart, LeastKept, MostKept), TrimmedPages);
+        }
+        catch (Exception failure)
+        {
+            server.Failures.BackgroundFailed("expiry or compaction failed", failure, shard);
+        }
+    }
+
+    private void Expire(long now)
+    {
+        long started = Stopwatch.GetTimestamp();
+        expiry.Run(shard, now, TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)server.Config.Hz));
+        Interlocked.Add(ref _expiryTicks, Stopwatch.GetTimestamp() - started);
+    }
+}
