@@ -15,8 +15,10 @@ internal sealed class ActiveExpiry(ServerCore server)
     private const int FieldsPerStep = 256;
     private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
 
-    /// <summary>Expires keys and fields of a held shard for one turn.</summary>
-    public void Run(Shard shard, long now, TimeSpan budget)
+    /// <summary>
+    /// Expires keys and fields of a held shard for one turn. Returns whether the turn ended because the time was up, so that more are left.
+    /// </summary>
+    public bool Run(Shard shard, long now, TimeSpan budget)
     {
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         int worthwhile = 11 - server.Config.ActiveExpireEffort;
@@ -26,7 +28,7 @@ internal sealed class ActiveExpiry(ServerCore server)
         {
             Keyspace? keyspace = shard.Store.ExistingDatabase(database);
             if (keyspace is null) continue;
-            if (!ExpireFields(shard, keyspace, database, lane, deadline)) return;
+            if (!ExpireFields(shard, keyspace, database, lane, deadline)) return true;
             if (keyspace.ExpiringCount == 0) continue;
             ref ulong cursor = ref _cursors[shard.Index, database];
             while (true)
@@ -49,9 +51,10 @@ internal sealed class ActiveExpiry(ServerCore server)
                 // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
                 // share.
                 if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
-                if (Stopwatch.GetTimestamp() > deadline) return;
+                if (Stopwatch.GetTimestamp() > deadline) return true;
             }
         }
+        return false;
     }
 
     /// <summary>

@@ -7,13 +7,14 @@ namespace RedisClone.Engine.Shards;
 
 /// <summary>
 /// The periodic background work, which runs <c>hz</c> times a second: it advances clocks, and tends the shards
-/// (<see cref="ShardCare"/>), the clients, the journal and the replicas. While abandoned data is left, or keys are to be evicted, it does
-/// that in slices between the rounds. An idle server has no other periodic work.
+/// (<see cref="ShardCare"/>), the clients, the journal and the replicas. While abandoned data is left, or keys are to be evicted
+/// or have expired, it does that in slices between the rounds. An idle server has no other periodic work.
 /// </summary>
 internal sealed class Maintenance(ServerCore server) : BackgroundService
 {
     private static readonly TimeSpan RestBetweenBursts = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan EvictionSlice = TimeSpan.FromMilliseconds(0.5);
+    private static readonly TimeSpan ExpirySlice = TimeSpan.FromMilliseconds(0.5);
 
     private readonly ServerCore _server = server;
     private readonly ShardCare[] _cares = CareOfAll(server);
@@ -22,6 +23,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
     private int _round, _hz;            // of the present round, like the next line
     private long _started, _now;
     private int _evictsFrom;            // the shard at which the last burst of eviction began
+    private int _expiresFrom;           // the shard that expired keys last between the rounds
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -30,14 +32,23 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         using CancellationTokenRegistration stopping = stoppingToken.UnsafeRegister(static timer => ((PeriodicTimer)timer!).Dispose(), timer);
         for (int round = 0; await timer.WaitForNextTickAsync(CancellationToken.None); round++)
         {
-            if (_server.Config.Hz != hz) timer.Period = PeriodOf(hz = _server.Config.Hz);
-            long started = _started = Stopwatch.GetTimestamp();
-            Round(round, hz, ServerCore.UnixMilliseconds());
-            while (_server.Debug.BackgroundWork && (_freeing.HasWork || MayEvict) && Stopwatch.GetElapsedTime(started) < timer.Period)
+            // An exception that left this method would end the server.
+            try
             {
-                Guarded(static self => self._freeing.Run());
-                Guarded(static self => self.Evict());
-                await Task.Delay(RestBetweenBursts, CancellationToken.None);
+                if (_server.Config.Hz != hz) timer.Period = PeriodOf(hz = _server.Config.Hz);
+                long started = _started = Stopwatch.GetTimestamp();
+                Round(round, hz, ServerCore.UnixMilliseconds());
+                while (_server.Debug.BackgroundWork && (_freeing.HasWork || MayEvict || HasExpired) && Stopwatch.GetElapsedTime(started) < timer.Period)
+                {
+                    Guarded(static self => self._freeing.Run());
+                    Guarded(static self => self.Evict());
+                    Guarded(static self => self.ExpireMore());
+                    await Task.Delay(RestBetweenBursts, CancellationToken.None);
+                }
+            }
+            catch (OutOfMemoryException failure)
+            {
+                _server.Failures.WorkFailed("Background work failed", failure);
             }
         }
     }
@@ -123,6 +134,19 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         finally
         {
             shard.Exit();
+        }
+    }
+
+    private bool HasExpired => Array.Exists(_cares, static care => care.HasExpired);
+
+    /// <summary>Expires keys where more have expired than a round had time for, in about a quarter of the time of one processor.</summary>
+    private void ExpireMore()
+    {
+        long started = Stopwatch.GetTimestamp();
+        for (int n = 0; n < _cares.Length && Stopwatch.GetElapsedTime(started) < ExpirySlice; n++)
+        {
+            _expiresFrom = (_expiresFrom + 1) % _cares.Length;
+            if (_cares[_expiresFrom].HasExpired) _cares[_expiresFrom].ExpireMore();
         }
     }
 

@@ -8,10 +8,8 @@ namespace RedisClone.Engine.Shards;
 /// </summary>
 internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard shard) : IShardWork
 {
-    /// <summary>
-    /// Milliseconds per second that the expiry of one shard's keys may take, for each step of active-expire-effort.
-    /// </summary>
-    private const int ExpiryEffort = 10;
+    /// <summary>The time for the expiry of one shard's keys in a turn, for each step of active-expire-effort.</summary>
+    private static readonly TimeSpan s_expiryTurn = TimeSpan.FromMilliseconds(0.5);
 
     /// <summary>Rounds in which a shard may be busy before the work waits in its mailbox, which is a hop for the commands behind it.</summary>
     private const int RoundsSkipped = 3;
@@ -25,44 +23,36 @@ internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard sh
     private const int ChunksMoved = 4, ChunksMovedWhenShort = 32;
 
     private int _skipped, _waits;
-    private bool _trims;
+    private bool _onlyExpires, _trims;          // what the work in the mailbox is to do
+    private volatile bool _hasExpired;
     private long _expiryTicks;
+
+    /// <summary>Whether expired keys were left when the time of the last turn was up.</summary>
+    public bool HasExpired => _hasExpired;
 
     /// <summary>The time that the expiry of keys has taken since the last call.</summary>
     public long TakeExpiryTicks() => Interlocked.Exchange(ref _expiryTicks, 0);
 
-    /// <summary>Runs the work, or skips it if the shard is busy.</summary>
+    /// <summary>Runs the periodic work, or skips it if the shard is busy.</summary>
     /// <param name="trims">Whether the shard returns free memory in this round.</param>
     public void Run(bool trims)
     {
+        (_onlyExpires, _trims) = (false, trims);
         if (Volatile.Read(ref _waits) != 0) return;
-        _trims = trims;
-        if (shard.TryEnter())
-        {
-            _skipped = 0;
-            try
-            {
-                Tend();
-            }
-            finally
-            {
-                shard.Exit();
-            }
-        }
+        if (TryTend()) _skipped = 0;
         else if (++_skipped > RoundsSkipped)
         {
             _skipped = 0;
-            Volatile.Write(ref _waits, 1);
-            try
-            {
-                shard.Post(this);
-            }
-            catch (OutOfMemoryException)
-            {
-                Volatile.Write(ref _waits, 0);
-                throw;
-            }
+            Post();
         }
+    }
+
+    /// <summary>Expires further keys, for one more turn.</summary>
+    public void ExpireMore()
+    {
+        if (Volatile.Read(ref _waits) != 0) return;
+        _onlyExpires = true;
+        if (!TryTend()) Post();
     }
 
     bool IShardWork.RunHeld(Shard held)
@@ -70,6 +60,34 @@ internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard sh
         if (server.Debug.BackgroundWork) Tend();
         Volatile.Write(ref _waits, 0);
         return false;
+    }
+
+    private bool TryTend()
+    {
+        if (!shard.TryEnter()) return false;
+        try
+        {
+            Tend();
+        }
+        finally
+        {
+            shard.Exit();
+        }
+        return true;
+    }
+
+    private void Post()
+    {
+        Volatile.Write(ref _waits, 1);
+        try
+        {
+            shard.Post(this);
+        }
+        catch (OutOfMemoryException)
+        {
+            Volatile.Write(ref _waits, 0);
+            throw;
+        }
     }
 
     private bool Expires => server.Debug.ActiveExpiry && server.ExpiryEnabled && !server.Pause.IsOn && !server.Role.IsReplica;
@@ -80,7 +98,8 @@ internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard sh
         {
             long now = ServerCore.UnixMilliseconds();
             shard.Store.Now = now;
-            if (Expires) Expire(now);
+            _hasExpired = Expires && Expire(now);
+            if (_onlyExpires) return;
             if (!shard.Store.IsFreeing) shard.Store.Compact(CompactBuckets);
             bool isShort = server.Failures.IsReserveOut || server.Shards.Budget.IsShortFor(0);
             shard.Store.LeaveBlocks(isShort ? ChunksMovedWhenShort : ChunksMoved);
@@ -93,10 +112,11 @@ internal sealed class ShardCare(ServerCore server, ActiveExpiry expiry, Shard sh
         }
     }
 
-    private void Expire(long now)
+    private bool Expire(long now)
     {
         long started = Stopwatch.GetTimestamp();
-        expiry.Run(shard, now, TimeSpan.FromMilliseconds(ExpiryEffort * server.Config.ActiveExpireEffort / (double)server.Config.Hz));
+        bool hasMore = expiry.Run(shard, now, s_expiryTurn * server.Config.ActiveExpireEffort);
         Interlocked.Add(ref _expiryTicks, Stopwatch.GetTimestamp() - started);
+        return hasMore;
     }
 }
