@@ -216,10 +216,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         Preserve(entry);
         uint handle = entry.Slot;
         store.Arena.BeginChange();
-        if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
-        if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
-        KeysOf(entry.Hash).Remove(entry.Hash, ref entry.Slot);
-        _keys.Counted(entry.Hash, -1);
+        Unlist(entry);
         store.Arena.Free(handle);
         store.Arena.EndChange();
     }
@@ -391,6 +388,16 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         Record.Format(store.Arena.FromStart(moved), old.Key, type, encoding, access, valueLength, expiry, store.Epoch);
         if (expiry != 0 && !old.HasExpiry && Unsafe.IsNullRef(ref Expires.TryAdd(entry.Hash, moved))) FreeAndThrow(moved);
         return moved;
+    }
+
+    /// <summary>Removes a record from the indexes.</summary>
+    private void Unlist(in Entry entry)
+    {
+        uint handle = entry.Slot;
+        if (entry.Record.NextFieldExpiry is > 0 and var next) FieldExpiries.Remove(next, handle);
+        if (entry.Record.HasExpiry) Expires.Remove(entry.Hash, ref Expires.FindHandle(entry.Hash, handle));
+        KeysOf(entry.Hash).Remove(entry.Hash, ref entry.Slot);
+        _keys.Counted(entry.Hash, -1);
     }
 
     /// <summary>Replaces a record by a new one and frees the old one.</summary>

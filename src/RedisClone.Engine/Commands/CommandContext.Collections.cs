@@ -44,9 +44,7 @@ internal ref partial struct CommandContext
             if (old.Exists) Remove(old, argument);
             return;
         }
-        Keyspace target = old.Keyspace;
-        if (old.Exists) target.Remove(old);
-        ValueTransfer.Move(built, target, Args[argument], HashOf(argument));
+        old.Keyspace.Adopt(built, old);
         Modified(argument, kind, keyEvent);
     }
 }

@@ -31,11 +31,18 @@ internal sealed class OtlpExporter(ServerCore server) : BackgroundService
         {
             do
             {
-                string? failure = await SendAsync(http, stoppingToken);
-                if (failure is not null && _lastFailure is null)
-                    server.Log.LogWarning("The figures could not be sent to otlp-endpoint: {Reason}", ConfigText.ToLine(failure));
-                else if (failure is null && _lastFailure is not null) server.Log.LogInformation("The figures are sent to otlp-endpoint again");
-                _lastFailure = failure;
+                try
+                {
+                    string? failure = await SendAsync(http, stoppingToken);
+                    if (failure is not null && _lastFailure is null)
+                        server.Log.LogWarning("The figures could not be sent to otlp-endpoint: {Reason}", ConfigText.ToLine(failure));
+                    else if (failure is null && _lastFailure is not null) server.Log.LogInformation("The figures are sent to otlp-endpoint again");
+                    _lastFailure = failure;
+                }
+                catch (OutOfMemoryException failure)
+                {
+                    server.Failures.WorkFailed("The figures could not be sent to otlp-endpoint", failure);
+                }
             }
             while (await timer.WaitForNextTickAsync(stoppingToken));
         }

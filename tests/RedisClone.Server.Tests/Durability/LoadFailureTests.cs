@@ -1,9 +1,12 @@
 using System.Text;
+using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Admin.Commands;
 using RedisClone.Engine.Commands.Generic;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Failures;
+using RedisClone.Journal.Format;
 using RedisClone.Journal.Rdb;
+using RedisClone.Journal.Reading;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
@@ -42,6 +45,46 @@ public sealed class LoadFailureTests
                 thrown = FaultPoint.Disarm();
                 if (thrown) faults++;
                 Assert.Null(failure);
+                Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
+            }
+        }
+        Assert.True(faults >= SampleData.Keys.Length, $"{faults} faults");
+    }
+
+    /// <summary>A RESTORE of the journal for which an allocation fails runs again, without what the first attempt has built.</summary>
+    [Fact]
+    public void AReplaySurvivesFailedAllocations()
+    {
+        if (!FaultPoint.Exist) return;
+        var host = new CommandHost();
+        SampleData.Fill(host);
+        byte[] digest = KeyspaceDigest.OfAll(host.Core);
+        var errors = new ReplayErrors(NullLogger.Instance);
+        var run = new ReplayRun(host.Core, errors);
+        int faults = 0;
+        foreach (byte[] name in SampleData.Keys.Select(Encoding.ASCII.GetBytes))
+        {
+            ulong hash = host.Core.Shards.HashOf(name);
+            Entry entry = host.Core.Shards.Of(hash).Store.Database(0).Find(name, hash);
+            var bytes = new List<byte>();
+            var words = new List<JournalWord>();
+            byte[] expiry = Encoding.ASCII.GetBytes($"{entry.Expiry}");
+            foreach (byte[] word in new[] { "RESTORE"u8.ToArray(), name, expiry, DumpCommands.PayloadOf(entry)!, "REPLACE"u8.ToArray(), "ABSTTL"u8.ToArray() })
+            {
+                words.Add(new JournalWord(bytes.Count, word.Length));
+                bytes.AddRange(word);
+            }
+            bool thrown = true;
+            for (int nth = 1; thrown; nth += 1 + nth / 4)
+            {
+                var batch = new ReplayBatch();
+                batch.Add(new JournalCommand { Bytes = bytes.ToArray(), Words = words.ToArray(), Database = 0 }, host.Core.Commands.Find("RESTORE"u8)!, hash);
+                FaultPoint.Arm(nth);
+                string? failure = run.Run(batch);
+                thrown = FaultPoint.Disarm();
+                if (thrown) faults++;
+                Assert.True(failure is null, $"{Encoding.ASCII.GetString(name)}, fault {nth}: {failure}");
+                Assert.Equal(0, errors.Count);
                 Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
             }
         }

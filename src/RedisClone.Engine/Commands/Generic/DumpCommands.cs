@@ -4,6 +4,7 @@ using RedisClone.Engine.Durability;
 using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
+using RedisClone.Storage.Values.Strings;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
 
@@ -164,6 +165,12 @@ internal static class DumpCommands
     /// <summary>Builds the value in a keyspace. It returns null, or a description of the error in the payload.</summary>
     private static string? Build(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
     {
+        if (DumpPayload.TryPlainString(payload, out ReadOnlySpan<byte> text))
+        {
+            Entry entry = keyspace.Find(key, hash);
+            StringValue.Set(keyspace, ref entry, key, text, expiry);
+            return null;
+        }
         ValueReader reader = _reader ??= new ValueReader();
         byte[] bytes = ArrayPool<byte>.Shared.Rent(payload.Length);
         payload.CopyTo(bytes);

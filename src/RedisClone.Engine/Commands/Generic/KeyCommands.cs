@@ -34,7 +34,8 @@ internal static class KeyCommands
             3, Keys.At(1, RW | Access | KeyFlags.Delete).And(Keys.At(2, OW | Insert)), Write | Fast, "generic", "1.0.0", RenameNx,
             "Renames a key if the new name does not exist."),
         new("COPY source destination [DB destination-db] [REPLACE]",
-            -3, Keys.At(1, RO | Access).And(Keys.At(2, OW | Update)), Write | DenyOom | AnyDatabase, "generic", "6.2.0", Copy, "Copies a key's value to another key.")
+            -3, Keys.At(1, RO | Access).And(Keys.At(2, OW | Update)), Write | DenyOom | AnyDatabase, "generic", "6.2.0", Copy,
+            "Copies a key's value to another key.")
             { Complexity = "O(N) worst case for collections, where N is the number of nested items. O(1) for string values." },
         new("MOVE key db",
             3, Keys.At(1, RW | Access | Update), Write | Fast | AnyDatabase, "generic", "1.0.0", Move, "Moves a key to another database."),
