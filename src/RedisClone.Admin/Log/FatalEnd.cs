@@ -98,7 +98,7 @@ internal static partial class FatalEnd
         TryWriteTrace(log, handling);
         // An exception that the runtime has made in advance has no stack, but at this point this thread still has it.
         if (cause is OutOfMemoryException) TryWriteStack(log);
-        ReadOnlySpan<byte> line = s_line.Make(why, cause, log.IsJson);
+        ReadOnlySpan<byte> line = s_line.Make(log.Role, why, cause, log.IsJson);
         log.WriteLast(line);
         if (!s_errorIsLog) StandardStream.Error.Write(line, Limits.FatalPatience);
         ExitNow(ExitCode);

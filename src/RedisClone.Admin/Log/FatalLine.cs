@@ -18,11 +18,11 @@ internal sealed class FatalLine
     /// <summary>Runs all code of this class once, so that a fatal end needs neither to load nor to compile it.</summary>
     public void WarmUp()
     {
-        Make("", new InvalidOperationException(), json: false);
-        Make("", null, json: true);
+        Make('M', "", new InvalidOperationException(), json: false);
+        Make('M', "", null, json: true);
     }
 
-    public ReadOnlySpan<byte> Make(string why, Exception? cause, bool json)
+    public ReadOnlySpan<byte> Make(char role, string why, Exception? cause, bool json)
     {
         int length = 0;
         Add(_text, ref length, "Fatal: ");
@@ -43,15 +43,17 @@ internal sealed class FatalLine
         ReadOnlySpan<byte> text = _text.AsSpan(0, length);
         _length = 0;
         if (json) MakeJson(text);
-        else MakeText(text);
+        else MakeText(role, text);
         _line[_length++] = (byte)'\n';
         return _line.AsSpan(0, _length);
     }
 
-    private void MakeText(ReadOnlySpan<byte> text)
+    private void MakeText(char role, ReadOnlySpan<byte> text)
     {
         AddNumber(Environment.ProcessId);
-        Add(_line, ref _length, ":M ");
+        _line[_length++] = (byte)':';
+        _line[_length++] = (byte)role;
+        _line[_length++] = (byte)' ';
         AddTime(utc: false, "dd MMM yyyy HH:mm:ss.fff");
         Add(_line, ref _length, " # ");
         foreach (byte one in text) _line[_length++] = one < ' ' ? (byte)' ' : one;

@@ -9,11 +9,12 @@ using RedisClone.Engine;
 namespace RedisClone.Admin.Log;
 
 /// <summary>The content of one log line, independent of the format.</summary>
+/// <param name="Role">M for a primary, S for a replica.</param>
 /// <param name="Time">The local time.</param>
 /// <param name="Level">The severity.</param>
 /// <param name="Message">The complete message.</param>
 /// <param name="Parts">The arguments of the message by name, and the message template.</param>
-internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string Message, IReadOnlyList<KeyValuePair<string, object?>> Parts)
+internal readonly record struct LogEvent(char Role, DateTime Time, LogLevel Level, string Message, IReadOnlyList<KeyValuePair<string, object?>> Parts)
 {
     private const string SentenceWithoutParts = "{OriginalFormat}";
 
@@ -49,7 +50,7 @@ internal readonly record struct LogEvent(DateTime Time, LogLevel Level, string M
             LogLevel.Information => '*',
             _ => '#',
         };
-        return string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:M {Time:dd MMM yyyy HH:mm:ss.fff} {mark} {Message}\n");
+        return string.Create(CultureInfo.InvariantCulture, $"{Environment.ProcessId}:{Role} {Time:dd MMM yyyy HH:mm:ss.fff} {mark} {Message}\n");
     }
 
     /// <summary>One JSON object per line: time (UTC), level, pid, message, and the message arguments under fields.</summary>

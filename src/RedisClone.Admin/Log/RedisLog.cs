@@ -31,6 +31,9 @@ internal sealed class RedisLog : ILoggerProvider
 
     public bool IsJson => _config.LogFormat == LogFormat.Json;
 
+    /// <summary>The role as redis-server marks it in its log.</summary>
+    public char Role => _config.ReplicaOf is null ? 'M' : 'S';
+
     public ILogger CreateLogger(string categoryName) => new Logger(this);
 
     public void Dispose() => _writer.Dispose();
@@ -38,7 +41,7 @@ internal sealed class RedisLog : ILoggerProvider
     /// <summary>Waits until all lines are written, at most for <paramref name="patience"/>.</summary>
     public void Drain(TimeSpan patience) => _writer.Drain(patience);
 
-    public byte[] Format(LogLevel level, string message) => Format(new LogEvent(DateTime.Now, level, message, []));
+    public byte[] Format(LogLevel level, string message) => Format(new LogEvent(Role, DateTime.Now, level, message, []));
 
     /// <summary>Shows a bar below the last line of a terminal until the next call.</summary>
     public void ShowBar(byte[] bar) => _writer.ShowBar(bar);
@@ -68,7 +71,7 @@ internal sealed class RedisLog : ILoggerProvider
             {
                 string text = LogEvent.Bounded(formatter(state, exception));
                 if (exception is not null) text = LogEvent.Bounded(text + ": " + LogEvent.TextOf(exception));
-                owner._writer.Add(owner.Format(new LogEvent(DateTime.Now, logLevel, text,
+                owner._writer.Add(owner.Format(new LogEvent(owner.Role, DateTime.Now, logLevel, text,
                     state as IReadOnlyList<KeyValuePair<string, object?>> ?? [])));
             }
             catch (Exception)

@@ -59,6 +59,9 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     /// <summary>The purpose of the snapshot that is in progress or about to begin.</summary>
     public SnapshotKind Kind => (SnapshotKind)Volatile.Read(ref _kind);
 
+    /// <summary>Whether room is made for the next snapshot, because the last one failed in a heap with a limit.</summary>
+    public bool NeedsRoom => _hasFailed && HeapLimit.Bytes > 0;
+
     /// <summary>The snapshot in progress, or null.</summary>
     public SnapshotRun? Running => Volatile.Read(ref _running);
 
@@ -94,7 +97,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     {
         try
         {
-            if (_hasFailed && HeapLimit.Bytes > 0) LoadRoom.MakeForSnapshot(_server);
+            if (NeedsRoom) LoadRoom.MakeForSnapshot(_server);
             _job!.Prepare();
             _hold.AcquireOnWorker(_server.Shards.All);
         }

@@ -134,7 +134,7 @@ internal sealed class Snapshots
             answer = "ERR Background save already in progress";
             return false;
         }
-        if (!inTransaction && Slot.TryStart(SnapshotKind.Save, () => new SaveJob(this), isHeld: true))
+        if (!inTransaction && Slot.TryStart(SnapshotKind.Save, () => new SaveJob(this), isHeld: !Slot.NeedsRoom))
         {
             answer = "Background saving started";
             return true;
@@ -269,6 +269,7 @@ internal sealed class Snapshots
     {
         Cancel();
         if (!options.HasFlag(ShutdownOptions.Save) && _server.Config.SavePoints.Length == 0) return true;
+        if (Slot.NeedsRoom) LoadRoom.MakeForSnapshot(_server);
         // Only the shutdown needs this thread, so the thread may block.
         bool saved = false;
         new HeldAction(_server.Shards, () => saved = _server.Shutdown.SkipsSave || Save() is null).RunAndWait();

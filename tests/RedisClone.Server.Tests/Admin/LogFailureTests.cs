@@ -72,16 +72,16 @@ public sealed class LogFailureTests : IDisposable
         var line = new FatalLine();
         var cause = new InvalidOperationException("a \"quoted\" \\ \n\u00e9 " + new string('x', 10_000));
         string thread = Thread.CurrentThread.Name is { Length: > 0 } name ? $" (thread {name})" : "";
-        string text = System.Text.Encoding.UTF8.GetString(line.Make("It is over", cause, json: false));
+        string text = System.Text.Encoding.UTF8.GetString(line.Make('S', "It is over", cause, json: false));
         Assert.Contains($"Fatal: It is over{thread}: ", text, StringComparison.Ordinal);
         Assert.Matches(
-            @"^\d+:M \d\d \w{3} \d{4} [\d:.]{12} # Fatal: It is over[^:]*: InvalidOperationException: a ""quoted"" \\  é x+\n$", text);
-        string json = System.Text.Encoding.UTF8.GetString(line.Make("It is over", cause, json: true));
+            @"^\d+:S \d\d \w{3} \d{4} [\d:.]{12} # Fatal: It is over[^:]*: InvalidOperationException: a ""quoted"" \\  é x+\n$", text);
+        string json = System.Text.Encoding.UTF8.GetString(line.Make('M', "It is over", cause, json: true));
         JsonElement fields = JsonDocument.Parse(json).RootElement;
         Assert.StartsWith($"Fatal: It is over{thread}: InvalidOperationException: a \"quoted\" \\  é x",
             fields.GetProperty("message").GetString(), StringComparison.Ordinal);
         Assert.Equal("error", fields.GetProperty("level").GetString());
-        Assert.Contains($"Fatal: It is over{thread}: ThrowingException: ?", System.Text.Encoding.UTF8.GetString(line.Make("It is over",
+        Assert.Contains($"Fatal: It is over{thread}: ThrowingException: ?", System.Text.Encoding.UTF8.GetString(line.Make('M', "It is over",
             new ThrowingException(), json: false)),
             StringComparison.Ordinal);
     }
@@ -92,10 +92,10 @@ public sealed class LogFailureTests : IDisposable
         var line = new FatalLine();
         line.WarmUp();
         var cause = new InvalidOperationException("why");
-        _ = line.Make("It is over", cause, json: false);
+        _ = line.Make('M', "It is over", cause, json: false);
         long before = GC.GetAllocatedBytesForCurrentThread();
-        _ = line.Make("It is over", cause, json: false);
-        _ = line.Make("It is over", cause, json: true);
+        _ = line.Make('M', "It is over", cause, json: false);
+        _ = line.Make('M', "It is over", cause, json: true);
         Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
     }
 
