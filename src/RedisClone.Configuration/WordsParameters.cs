@@ -293,7 +293,7 @@ internal sealed class DirParameter(string name, Field<string> field, string doc,
     protected override string? Parse(ServerConfig config, ReadOnlySpan<string> words, out string value)
     {
         value = "";
-        if (words[0].Length == 0) return "No such file or directory";
+        if (words[0].Length == 0 || words[0].Contains('\0', StringComparison.Ordinal)) return "No such file or directory";
         value = TrimmedFullPath(Path.GetFullPath(words[0], Value(config)));
         if (Directory.Exists(value)) return null;
         return File.Exists(value) ? "Not a directory" : "No such file or directory";

@@ -1,6 +1,5 @@
 using RedisClone.Configuration;
 using RedisClone.Storage;
-using RedisClone.Storage.Values;
 
 namespace RedisClone.Engine.Commands;
 

@@ -172,7 +172,7 @@ public sealed class Manifest
             else if (words[i] == HeaderKey) hasHeader = words[i + 1] == HeaderValue;
         }
         if (name.AsSpan().ContainsAny('/', '\\')) return "File can't be a path, just a filename";
-        if (name.Length == 0 || sequence == 0 || kind.Length == 0) return Invalid;
+        if (name.Length == 0 || name.Contains('\0') || sequence == 0 || kind.Length == 0) return Invalid;
         if (sequence is < 0 or > MaxSequence) return SequenceOutOfRange;
         if (kind[0] is not ('b' or 'h' or 'i')) return "Unknown AOF file type";
         file = new(Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(name)), sequence, (ManifestFileKind)kind[0], hasHeader);

@@ -25,6 +25,7 @@ public sealed class ManifestTests
     [InlineData("file \"a seq 1 type i\n", "Invalid AOF manifest file format")]
     [InlineData("file a seq 1 type x\n", "Unknown AOF file type")]
     [InlineData("file a/b seq 1 type i\n", "File can't be a path, just a filename")]
+    [InlineData("file a\0b seq 1 type i\n", "Invalid AOF manifest file format")]
     [InlineData("file a seq 1 type b\nfile b seq 2 type b\n", "Found duplicate base file information")]
     [InlineData("file a seq 2 type i\nfile b seq 1 type i\n", "Found a non-monotonic sequence number")]
     [InlineData("file a seq 9223372036854775807 type i\n", "A sequence number is out of range")]

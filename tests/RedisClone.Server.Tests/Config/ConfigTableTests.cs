@@ -188,6 +188,7 @@ public class ConfigTableTests
         Assert.Equal("x.rdb", _config.DbFilename);
         Assert.EndsWith("dbfilename can't be a path, just a filename", _table.Set([new("dbfilename", "a/b")]));
         Assert.EndsWith("No such file or directory", _table.Set([new("dir", "/no/such/directory")]));
+        Assert.EndsWith("No such file or directory", _table.Set([new("dir", "/tmp\0")]));
     }
 
     [Fact]
