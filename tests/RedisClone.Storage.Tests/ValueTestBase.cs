@@ -71,14 +71,14 @@ public abstract class ValueTestBase
         if (Entry.Exists)
         {
             var elsewhere = new ShardStore(1, 1) { Limits = Store.Limits, Now = Store.Now };
-            ValueTransfer.Copy(Entry, elsewhere.Database(0), Key, Hash);
+            ValueTransfer.Copy(Entry, elsewhere.Database(0).Absent(Hash), Key);
             check(elsewhere.Database(0));
             elsewhere.Abandon(0);
             while (!elsewhere.FreeAbandoned(100)) { }
             Assert.Equal(0, elsewhere.Arena.LiveBuffers);
 
             Keyspace other = Store.Database(1);
-            ValueTransfer.Copy(Entry, other, Key, Hash);
+            ValueTransfer.Copy(Entry, other.Absent(Hash), Key);
             Assert.Equal(Encoding_(Entry), Encoding_(other.Find(Key, Hash)));
             CheckMemory();
             check(other);
@@ -86,7 +86,7 @@ public abstract class ValueTestBase
             while (!Store.FreeAbandoned(7)) { }
             CheckMemory();
             check(other);
-            ValueTransfer.Move(other.Find(Key, Hash), Keyspace, Key, Hash);
+            ValueTransfer.Move(other.Find(Key, Hash), Keyspace.Absent(Hash), Key);
             Assert.False(other.Find(Key, Hash).Exists);
             check(Keyspace);
             CheckMemory();

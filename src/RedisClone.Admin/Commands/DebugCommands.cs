@@ -268,7 +268,14 @@ internal static class DebugCommands
         server.Scripts.Libraries.Clear();
         server.Invalidations.InvalidateAll();
         for (int i = 0; i < server.Shards.Count; i++)
-            for (int database = 0; database < server.Config.Databases; database++) server.Shards[i].Store.Abandon(database);
+        {
+            Shard shard = server.Shards[i];
+            for (int database = 0; database < server.Config.Databases; database++)
+            {
+                shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), after: null, ServerCore.UnixMilliseconds());
+                shard.Store.Abandon(database);
+            }
+        }
     }
 
     private static void Panic(ref CommandContext c) => Fatal.End("DEBUG PANIC was called");

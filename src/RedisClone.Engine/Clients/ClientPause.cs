@@ -81,6 +81,9 @@ internal sealed class ClientPause : IDisposable
         }
     }
 
+    /// <summary>Whether a shutdown pauses writes. It waits for busy scripts, perhaps without an end.</summary>
+    public bool IsForShutdown => _holdsTransfers;
+
     public void ReleaseWrites(bool withTransfers = false)
     {
         lock (_gate)
@@ -121,6 +124,16 @@ internal sealed class ClientPause : IDisposable
         }
     }
 
+    /// <summary>Lets the waiting connections check their commands again.</summary>
+    internal void Reconsider()
+    {
+        lock (_gate)
+        {
+            foreach (IClientConnection connection in _waiting) connection.Resume();
+            _waiting.Clear();
+        }
+    }
+
     public void Dispose() => _timer.Dispose();
 
     private void EndIfOver()
@@ -138,9 +151,7 @@ internal sealed class ClientPause : IDisposable
         PauseMode mode = _holders > 0 && _asked == PauseMode.None ? PauseMode.Write : _asked;
         isWeaker |= mode < _mode;
         _mode = mode;
-        if (!isWeaker) return;
-        foreach (IClientConnection connection in _waiting) connection.Resume();
-        _waiting.Clear();
+        if (isWeaker) Reconsider();
     }
 
     /// <summary>Looks at the clock again each second, because it may be set.</summary>

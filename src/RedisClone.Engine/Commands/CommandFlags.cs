@@ -28,6 +28,9 @@ internal enum CommandFlags
     /// <summary>Runs a script, whose commands are not known before.</summary>
     RunsScript = 1 << 16,
 
+    /// <summary>Takes memory for data, so it is refused while the heap is nearly full, but unlike DenyOom not at maxmemory.</summary>
+    NeedsRoom = 1 << 23,
+
     /// <summary>May change its keys in other databases than that of the session (MOVE, COPY).</summary>
     AnyDatabase = 1 << 24,
 

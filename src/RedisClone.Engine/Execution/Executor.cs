@@ -278,7 +278,7 @@ internal sealed class Executor(ServerCore server)
             Reject(session, row, Errors.TooManyEffects, lane);
             return Outcome.Done;
         }
-        if (row.Has(CommandFlags.DenyOom | CommandFlags.Grows) && RefuseGrowth(ref c) is { } refusal)
+        if (row.Has(CommandFlags.DenyOom | CommandFlags.Grows | CommandFlags.NeedsRoom) && RefuseGrowth(ref c) is { } refusal)
         {
             Reject(session, row, refusal, lane);
             return Outcome.Done;

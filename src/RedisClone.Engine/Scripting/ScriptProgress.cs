@@ -159,6 +159,7 @@ internal sealed class ScriptProgress(ServerCore server, ScriptRuns runs)
         if (now - _lastAnswer < AnswerPause) return;
         _lastAnswer = now;
         server.Shards.Persistent.StepBack();
+        if (server.Pause.IsForShutdown) server.Pause.Reconsider();
         try
         {
             foreach (Session session in server.Sessions.Unordered)

@@ -68,7 +68,8 @@ internal sealed class ScriptRuns(ServerCore server)
 
     /// <summary>
     /// The error reply to a command that cannot run because a busy script holds shards that it needs, or null. A script that
-    /// holds all shards lets no command run. It takes a lock, so the caller looks at <see cref="IsAnyBusy"/> first.
+    /// holds all shards lets no command run, and a shutdown that waits for a busy script no write. It takes a lock, so the caller looks at
+    /// <see cref="IsAnyBusy"/> first.
     /// </summary>
     public string? Refuse(Session session, CommandRow row, in Request request)
     {
@@ -78,7 +79,7 @@ internal sealed class ScriptRuns(ServerCore server)
             foreach (ScriptProgress progress in _long)
             {
                 if (progress.Long is not { IsBusy: true } run) continue;
-                if (run.HoldsAll) return run.BusyError;
+                if (run.HoldsAll || server.Pause.IsForShutdown && server.Pause.HoldsBack(session, row.FlagsFor(request, session))) return run.BusyError;
                 needed ??= Router.ShardsOf(server, session, row, request);
                 if (needed.Value.Overlaps(run.Held)) return run.BusyError;
             }

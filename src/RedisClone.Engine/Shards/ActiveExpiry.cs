@@ -12,11 +12,15 @@ namespace RedisClone.Engine.Shards;
 internal sealed class ActiveExpiry(ServerCore server)
 {
     private const int BucketsPerStep = 16;
+
+    /// <summary>With more keys in a bucket, which is unlikely, some wait for the next pass.</summary>
+    private const int MostPerBucket = 64;
+
     private const int FieldsPerStep = 256;
     private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
 
     /// <summary>
-    /// Expires keys and fields of a held shard for one turn. Returns whether the turn ended because the time was up, so that more are left.
+    /// Expires keys and fields of a held shard for one turn. Returns whether keys had expired when the time was up, so that more may have.
     /// </summary>
     public bool Run(Shard shard, long now, TimeSpan budget)
     {
@@ -24,6 +28,7 @@ internal sealed class ActiveExpiry(ServerCore server)
         int worthwhile = 11 - server.Config.ActiveExpireEffort;
         Lane lane = server.Lanes.Current;
         Span<uint> room = stackalloc uint[256];
+        bool hasExpired = false;
         for (int database = 0; database < shard.Store.DatabaseCount; database++)
         {
             Keyspace? keyspace = shard.Store.ExistingDatabase(database);
@@ -37,7 +42,7 @@ internal sealed class ActiveExpiry(ServerCore server)
                 for (int i = 0; i < BucketsPerStep; i++)
                 {
                     cursor = keyspace.ScanExpiring(cursor, ref found);
-                    if (cursor == 0) break;
+                    if (cursor == 0 || found.Expired.Length > room.Length - MostPerBucket) break;
                 }
                 if (found.Living > 0) server.TtlAverages.Note(database, found.Left / found.Living);
                 lane.BeginUnit();
@@ -48,10 +53,12 @@ internal sealed class ActiveExpiry(ServerCore server)
                     if (!IsForeign(hash)) server.KeyEvents.Expire(keyspace.Find(key, hash), database, lane);
                 }
                 server.Executor.EndOwnUnit(shard, lane);
+                hasExpired |= found.Expired.Length > 0;
                 // Redis's rule: continue while more than a tenth of the scanned keys had expired. A higher effort lowers that
-                // share.
-                if (found.Expired.Length * 100 <= found.Seen * worthwhile || keyspace.ExpiringCount == 0) break;
-                if (Stopwatch.GetTimestamp() > deadline) return true;
+                // share. Empty buckets say nothing: keys may follow that an index has moved behind the cursor while it shrank.
+                bool isOver = found.Seen == 0 ? cursor == 0 : found.Expired.Length * 100 <= found.Seen * worthwhile;
+                if (isOver || keyspace.ExpiringCount == 0) break;
+                if (Stopwatch.GetTimestamp() > deadline) return hasExpired;
             }
         }
         return false;

@@ -12,6 +12,9 @@ internal sealed class JsonEncoder(JsonSettings settings)
     /// <summary>The capacity of the Lua stack in lua-cjson.</summary>
     private const int MaxDepth = LuaLimits.HostSlots - 3;
 
+    /// <summary>The bytes of a string that are written at once.</summary>
+    private const int Part = 4096;
+
     private static readonly SearchValues<byte> s_escaped = SearchValues.Create(
         [.. Enumerable.Range(0, 32).Select(i => (byte)i), (byte)'"', (byte)'/', (byte)'\\', 127]);
 
@@ -72,7 +75,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
         }
         else if (key.Tag is LuaString s)
         {
-            AppendString(ref text, s.Span);
+            AppendString(ref call, ref text, s.Span);
         }
         else
         {
@@ -89,7 +92,7 @@ internal sealed class JsonEncoder(JsonSettings settings)
         switch (value.Type)
         {
             case LuaType.String:
-                AppendString(ref text, value.AsString!.Span);
+                AppendString(ref call, ref text, value.AsString!.Span);
                 break;
             case LuaType.Number:
                 AppendNumber(ref call, ref text, in value);
@@ -180,9 +183,21 @@ internal sealed class JsonEncoder(JsonSettings settings)
             number, settings.EncodeNumberPrecision, alternate: false, upper: false, text.Reserve(LuaNumber.MaxText)));
     }
 
-    private static void AppendString(ref TextBuilder text, ReadOnlySpan<byte> s)
+    /// <summary>A string may be long, so the host can end the script between two parts of it.</summary>
+    private static void AppendString(ref LuaCall call, ref TextBuilder text, ReadOnlySpan<byte> s)
     {
         text.Append((byte)'"');
+        while (s.Length > Part && !text.Overflowed && call.Spend(Part >> 5))
+        {
+            AppendPart(ref text, s[..Part]);
+            s = s[Part..];
+        }
+        if (s.Length <= Part) AppendPart(ref text, s);
+        text.Append((byte)'"');
+    }
+
+    private static void AppendPart(ref TextBuilder text, ReadOnlySpan<byte> s)
+    {
         while (true)
         {
             int special = s.IndexOfAny(s_escaped);
@@ -192,7 +207,6 @@ internal sealed class JsonEncoder(JsonSettings settings)
             s = s[(special + 1)..];
         }
         text.Append(s);
-        text.Append((byte)'"');
     }
 
     private static void AppendEscaped(ref TextBuilder text, byte c)

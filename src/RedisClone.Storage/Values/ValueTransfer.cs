@@ -7,17 +7,17 @@ namespace RedisClone.Storage.Values;
 public static class ValueTransfer
 {
     /// <summary>
-    /// Moves a value and its expiry to an absent key and removes the source. Within a shard, the structures outside the record
-    /// stay in place. Between shards they are copied, because each shard owns its buffers and the shared field names.
+    /// Moves a value and its expiry to a key, in place of the value that the key has, and removes the source. Within a shard, the structures
+    /// outside the record stay in place. Between shards they are copied, because each shard owns its buffers and the shared field names.
     /// </summary>
-    public static void Move(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    public static void Move(in Entry source, in Entry target, ReadOnlySpan<byte> key)
     {
         FaultPoint.Call();
         // A capture may need memory to take the source, so it does so before the copy exists.
         source.Keyspace.Preserve(source);
-        if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Store != source.Keyspace.Store)
+        if (source.Encoding is ValueEncoding.Large or ValueEncoding.Shaped && target.Keyspace.Store != source.Keyspace.Store)
         {
-            CopyNow(source, target, key, hash);
+            CopyNow(source, target, key);
             source.Keyspace.RemoveNow(source);
             return;
         }
@@ -25,15 +25,43 @@ public static class ValueTransfer
         uint handle = source.Handle;
         ulong sourceHash = source.Hash;
         Keyspace from = source.Keyspace;
-        CopyRecord(source, target, key, hash);
+        if (target.Exists) Exchange(CopyRecord(source, target.Keyspace.Store.Scratch, key, target.Hash), target, ownsValue: false);
+        else CopyRecord(source, target.Keyspace, key, target.Hash);
         from.Detach(from.Locate(sourceHash, handle));
     }
 
-    /// <summary>Copies a value and its expiry to an absent key.</summary>
-    public static void Copy(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)
+    /// <summary>Copies a value and its expiry to a key, in place of the value that the key has.</summary>
+    public static void Copy(in Entry source, in Entry target, ReadOnlySpan<byte> key)
     {
         FaultPoint.Call();
-        CopyNow(source, target, key, hash);
+        CopyNow(source, target, key);
+    }
+
+    private static void CopyNow(in Entry source, in Entry target, ReadOnlySpan<byte> key)
+    {
+        if (!target.Exists)
+        {
+            CopyNow(source, target.Keyspace, key, target.Hash);
+            return;
+        }
+        Keyspace scratch = target.Keyspace.Store.Scratch;
+        CopyNow(source, scratch, key, target.Hash);
+        Exchange(scratch.Find(key, target.Hash), target, ownsValue: true);
+    }
+
+    /// <summary>Puts a copy in the place of a value. The copy was built elsewhere, because memory for it could have been missing.</summary>
+    private static void Exchange(in Entry copy, in Entry target, bool ownsValue)
+    {
+        try
+        {
+            target.Keyspace.Adopt(copy, target);
+        }
+        catch
+        {
+            if (ownsValue) copy.Keyspace.RemoveNow(copy);
+            else copy.Keyspace.Detach(copy);
+            throw;
+        }
     }
 
     private static void CopyNow(in Entry source, Keyspace target, ReadOnlySpan<byte> key, ulong hash)

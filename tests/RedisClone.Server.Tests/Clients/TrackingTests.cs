@@ -310,8 +310,11 @@ public sealed class TrackingTests
             client.Run("HELLO 3");
             client.Run("CLIENT TRACKING ON");
             client.Run("GET a");
+            client.Run("WATCH a");
             Assert.Equal("OK", admin.Run("DEBUG RELOAD"));
             Assert.Equal("[invalidate nil]", client.Read());
+            client.Run("MULTI");
+            Assert.Equal("nil", client.Run("EXEC"));
             for (int i = 0; i < server.Core.Shards.Count; i++) Assert.Null(server.Core.Shards[i].Keys.Readers);
         }
         Directory.Delete(folder, recursive: true);

@@ -54,6 +54,21 @@ public sealed class TransactionTests(ITestOutputHelper output)
         Assert.Equal("[pmessage * __keyevent@1__:new other]", listener.Read());
     }
 
+    [Fact]
+    public async Task RestoreMakesANewKeyOnce()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), listener = server.Connect();
+        client.Run("SET k v");
+        string dump = client.Run("DUMP k");
+        client.Run("CONFIG SET notify-keyspace-events Eng");
+        listener.Run("PSUBSCRIBE *");
+        Assert.Equal("OK", client.Call("RESTORE", "absent", "0", dump));
+        Assert.Equal("OK", client.Call("RESTORE", "k", "0", dump, "REPLACE"));
+        foreach (string made in (string[])["new absent", "restore absent", "new k", "restore k"])
+            Assert.Equal($"[pmessage * __keyevent@0__:{made}]", listener.Read());
+    }
+
     /// <summary>
     /// The server checks the queued commands again at EXEC, because its state may have changed since they were queued.
     /// </summary>

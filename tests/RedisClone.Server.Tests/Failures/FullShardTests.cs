@@ -50,6 +50,25 @@ public sealed class FullShardTests
         Assert.Equal($"{keys / 2 + 1}", _host.Call("DBSIZE"));
     }
 
+    /// <summary>A delivery that failed halfway could only be told by an image of the stream, for which there may be no memory.</summary>
+    [Fact]
+    public void DeliveriesOfStreamsAreRefusedWhenMemoryIsShort()
+    {
+        _host.Core.Shards.Restrict(new HeapBudget(32 << 20));
+        for (int i = 1; i <= 10; i++) _host.Call("XADD", "stream", $"{i}-0", "f", "v");
+        _host.Call("XGROUP", "CREATE", "stream", "g", "0");
+        Assert.StartsWith("[", _host.Call("XREADGROUP", "GROUP", "g", "c", "COUNT", "1", "STREAMS", "stream", ">"), StringComparison.Ordinal);
+        for (int size = 1 << 20; size >= 16; size /= 16)
+        {
+            string value = new('x', size);
+            for (int i = 0; _host.Call("SET", $"key:{size}:{i}", value) == "OK"; i++) Assert.True(i < 1_000_000);
+        }
+        Assert.Equal(Errors.AllocationFailed, _host.Call("XREADGROUP", "GROUP", "g", "c", "STREAMS", "stream", ">"));
+        Assert.Equal(Errors.AllocationFailed, _host.Call("XCLAIM", "stream", "g", "d", "0", "1-0"));
+        Assert.Equal(Errors.AllocationFailed, _host.Call("XAUTOCLAIM", "stream", "g", "d", "0", "0"));
+        Assert.Equal("1", _host.Call("XACK", "stream", "g", "1-0"));
+    }
+
     /// <summary>Without the background work, commands free what they and others have deleted when memory becomes short.</summary>
     [Theory]
     [InlineData("COPY", "list", "copy", "REPLACE")]

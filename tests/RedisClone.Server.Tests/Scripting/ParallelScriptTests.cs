@@ -111,6 +111,27 @@ public sealed class ParallelScriptTests
         Assert.Equal("nil", other.Run($"GET {held}"));
     }
 
+    /// <summary>The shutdown waits for the script, so writes that it pauses would get no answer as long as the script runs.</summary>
+    [Fact]
+    public async Task WritesGetTheBusyErrorWhileAShutdownWaitsForAScript()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient runner = server.Connect(), other = server.Connect(), waiting = server.Connect();
+        (string held, string free) = KeyProofTests.KeysOfTwoShards(server);
+        string digest = other.Call("SCRIPT", "LOAD", Endless);
+        server.Core.Pause.HoldWrites(withTransfers: true);
+        waiting.Send("SET", free, "1");
+        SpinWait.SpinUntil(() => server.Core.Pause.WaitingClients == 1);
+        runner.Send("EVALSHA_RO", digest, "1", held);
+        Assert.Equal(Busy, waiting.Read());
+        Assert.Equal(Busy, other.Run($"SET {free} 1"));
+        Assert.Equal("nil", other.Run($"GET {free}"));
+        Assert.Equal("OK", other.Run("SCRIPT KILL"));
+        Assert.StartsWith(Killed, runner.Read(), StringComparison.Ordinal);
+        server.Core.Pause.ReleaseWrites(withTransfers: true);
+        Assert.Equal("OK", other.Run($"SET {free} 1"));
+    }
+
     [Fact]
     public async Task AScriptThatHasWrittenIsNotKilledAndOthersAre()
     {

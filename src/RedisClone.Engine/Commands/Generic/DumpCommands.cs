@@ -155,7 +155,8 @@ internal static class DumpCommands
             return;
         }
         if (options.IdleSeconds >= 0 || options.Frequency >= 0) SetAccess(ref c, ref built, options);
-        c.NotifyNew(c.Args[1], c.Session.Database);
+        // As in Redis, a key is new also if another one is replaced.
+        if (c.FindForWrite(1).Exists) c.NotifyNew(c.Args[1], c.Session.Database);
         c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore");
         c.Data.MigrationLinks.Restored(c.Session.Database, c.Args[1]);
         if (isRelative) ReplaceByAbsolute(ref c, time);

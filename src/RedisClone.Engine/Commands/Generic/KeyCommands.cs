@@ -115,15 +115,10 @@ internal static class KeyCommands
             return true;
         }
         Entry target = c.FindForWrite(2);
-        if (target.Exists)
-        {
-            if (!replace) return true;
-            target.Keyspace.Remove(target);
-        }
-        // The removal may have moved the source, so it is looked up again.
+        if (target.Exists && !replace) return true;
+        // The lookup of the target may remove it as expired and move the source, so the source is looked up again.
         source = c.FindForWrite(1);
-        ulong hash = c.HashOf(2);
-        ValueTransfer.Move(source, c.KeyspaceOf(hash), c.Args[2], hash);
+        ValueTransfer.Move(source, target, c.Args[2]);
         c.NotifyNew(c.Args[2], c.Session.Database);
         c.Modified(1, NotifyFlags.Generic, "rename_from");
         c.AlsoModified(2, NotifyFlags.Generic, "rename_to");
@@ -160,17 +155,13 @@ internal static class KeyCommands
         if (c.MoveToWorker(ValueInfo.IsWalkedForUsage(source) ? long.MaxValue : ValueInfo.MemoryUsage(source) / 16)) return;
         ulong hash = c.HashOf(2);
         Entry target = c.Find(c.Args[2], hash, database);
-        if (target.Exists)
+        if (target.Exists && !replace)
         {
-            if (!replace)
-            {
-                c.Reply.Integer(0);
-                return;
-            }
-            target.Keyspace.Remove(target);
-            source = c.FindForRead(1);
+            c.Reply.Integer(0);
+            return;
         }
-        ValueTransfer.Copy(source, c.KeyspaceOf(hash, database), c.Args[2], hash);
+        source = c.Peek(1);
+        ValueTransfer.Copy(source, target, c.Args[2]);
         c.NotifyNew(c.Args[2], database);
         c.Modified(c.Args[2], hash, database, NotifyFlags.Generic, "copy_to");
         c.Reply.Integer(1);
@@ -188,12 +179,13 @@ internal static class KeyCommands
         if (c.Failed) return;
         Entry source = c.FindForWrite(1);
         ulong hash = c.HashOf(1);
-        if (!source.Exists || c.Find(c.Args[1], hash, database).Exists)
+        Entry target = c.Find(c.Args[1], hash, database);
+        if (!source.Exists || target.Exists)
         {
             c.Reply.Integer(0);
             return;
         }
-        ValueTransfer.Move(source, c.KeyspaceOf(hash, database), c.Args[1], hash);
+        ValueTransfer.Move(source, target, c.Args[1]);
         c.NotifyNew(c.Args[1], database);
         c.Modified(1, NotifyFlags.Generic, "move_from");
         c.Modified(c.Args[1], hash, database, NotifyFlags.Generic, "move_to");

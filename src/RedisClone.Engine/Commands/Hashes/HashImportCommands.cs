@@ -75,14 +75,15 @@ internal static class HashImportCommands
         if (c.Failed) return;
         // The field names come from an earlier command, so the effect can be much longer than this command.
         if (!c.ReserveEffects(SizeOfEffects(c.Args, names!))) return;
+        var values = new Values(c.Args);
+        Keyspace keyspace = old.Exists ? c.ScratchFor(2) : old.Keyspace;
+        HashValue.Import(keyspace, c.Args[2], c.HashOf(2), names!, values);
         // The effect is an HSET, because a replay does not have the fieldsets of the connection.
         if (old.Exists)
         {
             c.ReplaceEffect("DEL"u8, c.Args[2]);
-            old.Keyspace.Remove(old);
+            old.Keyspace.Adopt(keyspace.Find(c.Args[2], c.HashOf(2)), old);
         }
-        var values = new Values(c.Args);
-        HashValue.Import(old.Keyspace, c.Args[2], c.HashOf(2), names!, values);
         if (c.ReplaceEffect(arguments: 2 + 2 * names!.Count) is { } effect)
         {
             effect.Add("HSET"u8);

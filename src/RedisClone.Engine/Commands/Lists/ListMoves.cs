@@ -140,9 +140,35 @@ internal static class ListMoves
         text.CopyTo(copy);
         text = copy.AsSpan(0, text.Length);
         if (reply) c.Reply.Bulk(text);
-        ListValue.Pop(source, from);
         PushTo(ref c, 2, to, text);
+        RemoveMoved(ref c, from, to, 1);
         ArrayPool<byte>.Shared.Return(copy);
+    }
+
+    /// <summary>
+    /// Removes elements from the source after they were added to the target. An element is never in neither list, because memory may be
+    /// missing for the addition, and the removal needs none.
+    /// </summary>
+    private static void RemoveMoved(ref CommandContext c, ListEnd from, ListEnd to, long count)
+    {
+        Entry source = c.Peek(1);
+        long before = from == to && c.Args[1].SequenceEqual(c.Args[2]) ? count : 0;     // the added elements
+        ListValue.RemoveAt(source, from == ListEnd.Head ? before : ListValue.Count(source) - before - count, count);
+    }
+
+    /// <summary>Adds all elements to the target. If memory is missing, adds none and throws.</summary>
+    private static void PushAll(ref CommandContext c, ListEnd end, List<byte[]> texts)
+    {
+        int pushed = 0;
+        try
+        {
+            for (; pushed < texts.Count; pushed++) PushTo(ref c, 2, end, texts[pushed]);
+        }
+        catch (OutOfMemoryException) when (pushed > 0)
+        {
+            ListValue.Pop(c.Peek(2), end, pushed);
+            throw;
+        }
     }
 
     private static void PushTo(ref CommandContext c, int keyArgument, ListEnd end, scoped ReadOnlySpan<byte> text)
@@ -213,8 +239,8 @@ internal static class ListMoves
         }
         // With BULK, the elements keep the order of the source list.
         if (keepOrder && tail != (to == ListEnd.Head)) taken.Reverse();
-        ListValue.Pop(source, from, count);
-        foreach (byte[] text in taken) PushTo(ref c, 2, to, text);
+        PushAll(ref c, to, taken);
+        RemoveMoved(ref c, from, to, count);
         if (c.ReplaceEffect(arguments: 8) is { } effect)
         {
             effect.Add("LMOVEM"u8);

@@ -99,16 +99,19 @@ internal static class SetCommands
             c.Reply.Integer(SetValue.Contains(source, c.Args[3]) ? 1 : 0);
             return;
         }
-        if (!SetValue.Remove(source, c.Args[3]))
+        if (!SetValue.Contains(source, c.Args[3]))
         {
             c.Reply.Integer(0);
             return;
         }
+        // The addition comes first: memory may be missing for it, and the removal needs none.
+        if (!target.Exists) target = SetValue.Create(target.Keyspace, c.Args[2], target.Hash);
+        bool added = SetValue.Add(target, c.Args[3]);
+        source = c.Peek(1);
+        SetValue.Remove(source, c.Args[3]);
         c.Modified(1, NotifyFlags.Set, "srem");
         c.RemoveIfEmpty(source, SetValue.Count(source), 1);
-        target = c.Peek(2);
-        if (!target.Exists) target = SetValue.Create(target.Keyspace, c.Args[2], target.Hash);
-        if (SetValue.Add(target, c.Args[3])) c.Modified(2, NotifyFlags.Set, "sadd");
+        if (added) c.Modified(2, NotifyFlags.Set, "sadd");
         c.Reply.Integer(1);
     }
 

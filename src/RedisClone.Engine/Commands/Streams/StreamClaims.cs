@@ -22,13 +22,13 @@ internal static class StreamClaims
     [
         new("XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-milliseconds] [RETRYCOUNT count] " +
             "[FORCE] [JUSTID] [LASTID lastid]",
-            -6, Keys.At(1, RW | Update), Write | Fast, "stream", "5.0.0", Claim, "Makes a consumer the owner of pending entries.")
+            -6, Keys.At(1, RW | Update), Write | Fast | NeedsRoom, "stream", "5.0.0", Claim, "Makes a consumer the owner of pending entries.")
         {
             Complexity = "O(log N) with N being the number of messages in the PEL of the consumer group.",
             Tips = CommandTips.Nondeterministic,
         },
         new("XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]",
-            -6, Keys.At(1, RW | KeyFlags.Delete), Write | Fast, "stream", "6.2.0", ClaimIdle,
+            -6, Keys.At(1, RW | KeyFlags.Delete), Write | Fast | NeedsRoom, "stream", "6.2.0", ClaimIdle,
             "Makes a consumer the owner of entries that were pending for a long time.")
         {
             Complexity = "O(1) if COUNT is small.",

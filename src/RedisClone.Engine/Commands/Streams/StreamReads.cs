@@ -33,7 +33,7 @@ internal static class StreamReads
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
         new("XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT count] [MAXSIZE bytes] [BLOCK milliseconds] [CLAIM " +
             "min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]",
-            -7, After("STREAMS", 4), Write | Blocking, "stream", "5.0.0", ReadGroup,
+            -7, After("STREAMS", 4), Write | Blocking | NeedsRoom, "stream", "5.0.0", ReadGroup,
             "Reads entries from streams for a consumer of a group; can block until there are some.")
             { FindKeys = FindKeysOfRead, Complexity = OfReads },
     ];

@@ -13,7 +13,7 @@ internal static class StreamReturns
     public static readonly CommandRow[] Rows =
     [
         new("XNACK key group <SILENT | FAIL | FATAL> IDS numids id [id ...] [RETRYCOUNT count] [FORCE]",
-            -7, Keys.At(1, RW | Update), Write | Fast, "stream", "8.8.0", Return, "Returns pending entries to the group, so " +
+            -7, Keys.At(1, RW | Update), Write | Fast | NeedsRoom, "stream", "8.8.0", Return, "Returns pending entries to the group, so " +
                 "that they can be claimed at once.")
             { Complexity = "O(1) for each message ID processed." },
     ];
