@@ -58,7 +58,7 @@ public sealed class EndlessWorkTests
     [InlineData("local s = ('x'):rep(1e7) while true do string.format('%q', s) end")]
     [InlineData("local s = '\"' .. ('x'):rep(1e7) .. '\"' while true do cjson.decode(s) end")]
     [InlineData("local s = ('x'):rep(1e7) while true do cjson.encode(s) end")]
-    [InlineData("local s = ('\\1'):rep(1e7) while true do cjson.encode(s) end")]
+    [InlineData("local s = ('\\1'):rep(1e6) while true do cjson.encode(s) end")]
     [InlineData("local s = cmsgpack.pack(('x'):rep(1e7)) while true do cmsgpack.unpack(s) end")]
     [InlineData("local s = ('x'):rep(1e7) .. '\\0' while true do struct.unpack('s', s) end")]
     [InlineData("local s = ('x'):rep(1e7) while true do struct.unpack('c10000000', s) end")]

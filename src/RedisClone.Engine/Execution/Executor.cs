@@ -83,6 +83,8 @@ internal sealed class Executor(ServerCore server)
             EndUnit(c.Session, c.Lane, c.Held, journalled);
             if (c.Row.Has(CommandFlags.Blind)) c.Session.SeenLsn = seen;
             if (c.Lane.HasFollowUps) FollowUp(c.Lane, c.Held);
+            // After CONFIG SET maxmemory, the client expects the first evictions in its next command. The rest goes on in the background.
+            if (server.Eviction.IsDue && c.Row.Has(CommandFlags.Admin) && c.Held.IsEmpty && !server.Pause.IsOn) server.Eviction.RunOverall(c.Now);
             return outcome;
         }
         catch (Exception failure)

@@ -45,6 +45,15 @@ public sealed class EvictionTests
         AssertEven();
     }
 
+    [Fact]
+    public void ConfigSetBeginsToEvict()
+    {
+        _host.Core.Config.MaxMemorySetting = 4 * Limit;
+        for (int i = 0; i < 10_000; i++) _host.Call("SET", $"key:{i}", s_value);
+        Assert.Equal("OK", _host.Run($"CONFIG SET maxmemory {Limit}"));
+        Assert.InRange(Keys.Sum(), 1, 9_999);
+    }
+
     /// <summary>A lowered limit leaves much to evict. No client waits until all of it is done, and one that only reads does not take part.</summary>
     [Fact]
     public void ACommandEvictsForTheTimeOfARound()
