@@ -33,6 +33,7 @@ internal sealed class Eviction(ServerCore server)
 
     private readonly MemoryBudgets _budgets = new(server);
     private int _lastShard = -1;        // written only by commands that evict from several shards
+    private long _end;                  // the bytes of data with which an eviction that is due ends
 
     /// <summary>Bytes of all keys, values and indexes, of scripts and of clients.</summary>
     public long UsedBytes => DataBytes + server.ClientMemory.Lasting;
@@ -132,10 +133,19 @@ internal sealed class Eviction(ServerCore server)
         return shard.Store.Arena.BytesUsed < Volatile.Read(ref shard.Budget);
     }
 
+    /// <summary>
+    /// The end of an eviction is computed once. Notifications of evicted keys take client memory; counting them would evict ever more keys.
+    /// </summary>
     private void Expect(bool isDue)
     {
-        if (IsDue != isDue) IsDue = isDue;
+        if (IsDue == isDue) return;
+        if (isDue) Volatile.Write(ref _end, MostBytes);
+        IsDue = isDue;
     }
+
+    private long MostBytes => server.Config.MaxMemoryBytes - server.ClientMemory.Lasting;
+
+    private long LeftToEvict => DataBytes - Volatile.Read(ref _end);
 
     private bool TryMakeRoom(in ShardSet held, Lane lane, long now, ref EvictionRound round)
     {
@@ -145,9 +155,7 @@ internal sealed class Eviction(ServerCore server)
         if (held.Count == 1) server.Shards[held.Next(0)].EvictsAlone = _budgets.Block;
         int empty = 0;
         bool isAll = held.ContainsAll(server.Shards.All);
-        // The limit is computed once. Notifications of evicted keys take client memory; counting them here would evict ever
-        // more keys.
-        long most = server.Config.MaxMemoryBytes - server.ClientMemory.Lasting;
+        long most = MostBytes;          // computed once, as in Expect
         // After it has held all shards, the next writes of a shard without a choice find room for a block.
         for (long end = most; DataBytes > end; end = isAll ? most - _budgets.Block : most)
         {
@@ -242,11 +250,11 @@ internal sealed class Eviction(ServerCore server)
         bool hasGiven = false;
         long deadline = Stopwatch.GetTimestamp() + (long)(budget.TotalSeconds * Stopwatch.Frequency);
         Lane lane = server.Lanes.Current;
-        long enough = shard.Store.Arena.BytesUsed - Excess / server.Shards.Count;
+        long enough = shard.Store.Arena.BytesUsed - LeftToEvict / server.Shards.Count;
         while (IsDue && (FreeSome(shard.Store) || HasChoice(shard) && EvictOne(shard, lane)))
         {
             hasGiven = true;
-            if (!IsOver) IsDue = false;
+            if (LeftToEvict <= 0) IsDue = false;
             if (shard.Store.Arena.BytesUsed <= enough || Stopwatch.GetTimestamp() > deadline) break;
         }
         return hasGiven;
@@ -273,7 +281,7 @@ internal sealed class Eviction(ServerCore server)
         var round = new EvictionRound(server.Config.MaxMemoryEvictionTenacity);
         ShardSet all = server.Shards.All;
         Lane lane = server.Lanes.Current;
-        for (int empty = 0; IsOver && empty < all.Count;)
+        for (int empty = 0; LeftToEvict > 0 && empty < all.Count;)
         {
             if (FindBest(all, NextOf(all), now, out Candidate best) is not { } chosen)
             {
