@@ -418,6 +418,12 @@ internal ref partial struct CommandContext
     internal bool EffectReplaced { get; private set; }
 
     /// <summary>
+    /// Whether the effects so far tell all changes that the command has made. If it fails now, its keys need no image. A handler sets it
+    /// whose keys may be so large that there is no memory for an image.
+    /// </summary>
+    public bool IsTold { get; set; }
+
+    /// <summary>
     /// Reserves room for effects of this many bytes (<see cref="EffectBuffer.SizeOf"/>). Returns false, with an error latched,
     /// if the unit would be too long. A command whose effects may be longer than its arguments calls it before its first change,
     /// so that no change is left without its effect.

@@ -29,7 +29,7 @@ internal sealed class KeyImages(ServerCore server)
         {
             // Invalid arguments name no keys, and the command has changed none.
             if (!c.Row.CollectKeys(c.Args, ref positions)) return;
-            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane, isUnchanged);
+            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane, isUnchanged, c.IsTold);
         }
         finally
         {
@@ -37,7 +37,7 @@ internal sealed class KeyImages(ServerCore server)
         }
     }
 
-    private void Write(ReadOnlySpan<byte> key, Lane lane, bool isUnchanged)
+    private void Write(ReadOnlySpan<byte> key, Lane lane, bool isUnchanged, bool isTold)
     {
         ulong hash = server.Shards.HashOf(key);
         Shard shard = server.Shards.Of(hash);
@@ -52,7 +52,7 @@ internal sealed class KeyImages(ServerCore server)
                 entry = keyspace.Absent(hash);
             }
             // A script may keep its effects out of the stream (redis.set_repl). A DEL without what follows it would be worse than nothing.
-            if (!server.Effects.Wanted || lane.Effects.IsMuted || isUnchanged && IsLarge(entry)) continue;
+            if (!server.Effects.Wanted || lane.Effects.IsMuted || isTold || isUnchanged && IsLarge(entry)) continue;
             lane.Effects.AddDelete(database, key);
             if (entry.Exists) WriteValue(entry, database, lane.Effects);
         }

@@ -13,7 +13,6 @@ public sealed class FailedMoveTests
 
     [Theory]
     [InlineData("LMOVE list {0} LEFT RIGHT")]
-    [InlineData("LMOVE list list LEFT LEFT")]
     [InlineData("RPOPLPUSH list {0}")]
     [InlineData("BLMOVE list {0} RIGHT RIGHT 0")]
     [InlineData("LMOVEM list {0} LEFT LEFT COUNT 3 OBO")]
@@ -31,6 +30,7 @@ public sealed class FailedMoveTests
     [InlineData("SUNIONSTORE {0} set other")]
     [InlineData("ZRANGESTORE {0} zset 0 -1")]
     [InlineData("HIMPORT SET {0} fields 1 2")]
+    [InlineData("XREADGROUP GROUP g c COUNT 20 STREAMS stream >")]
     public void NothingIsLost(string command)
     {
         if (!FaultPoint.Exist) return;
@@ -72,6 +72,9 @@ public sealed class FailedMoveTests
         host.Run("ZADD zset 1 a 2 b");
         host.Run("SET text v EX 1000");
         for (int i = 0; i < 400; i++) host.Run($"HSET large field:{i} value:{i}");
+        for (int i = 1; i <= 30; i++) host.Run($"XADD stream {i}-0 f {s_long}");
+        host.Run("XGROUP CREATE stream g 0");
+        host.Run("XREADGROUP GROUP g c COUNT 2 STREAMS stream >");
         host.Forget();
         return host;
     }

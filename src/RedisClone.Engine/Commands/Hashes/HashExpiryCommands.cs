@@ -1,5 +1,7 @@
+using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Storage;
+using RedisClone.Storage.Memory;
 using RedisClone.Storage.Values.Hashes;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
@@ -261,12 +263,14 @@ internal static class HashExpiryCommands
         if (!c.TryFind(1, ValueType.Hash, write: true, out Entry entry) || !TryFields(ref c, 2)) return;
         HashCommands.DropExpired(ref c, ref entry, 4, c.Args.Count);
         c.Reply.ArrayHeader(c.Args.Count - 4);
-        bool removed = false;
+        // The reply comes first, because memory may be missing for it. But a field that is named twice has its value only once.
+        bool repliesFirst = !MayRepeat(c, 4), removed = false;
         for (int i = 4; i < c.Args.Count; i++)
         {
             HashCommands.ReplyValue(ref c, ref entry, i);
-            removed |= entry.Exists && HashValue.Remove(entry, c.Args[i]);
+            if (!repliesFirst) removed |= entry.Exists && HashValue.Remove(entry, c.Args[i]);
         }
+        for (int i = 4; i < c.Args.Count && repliesFirst && entry.Exists; i++) removed |= HashValue.Remove(entry, c.Args[i]);
         if (!removed) return;
         if (c.ReplaceEffect(arguments: c.Args.Count - 2) is { } effect)
         {
@@ -276,6 +280,21 @@ internal static class HashExpiryCommands
         }
         c.Modified(1, NotifyFlags.Hash, "hdel");
         c.RemoveIfEmpty(entry, HashValue.Count(entry), 1);
+    }
+
+    /// <summary>Whether the arguments from the first one on may have two equal ones.</summary>
+    private static bool MayRepeat(in CommandContext c, int first)
+    {
+        int count = c.Args.Count - first;
+        if (count == 1) return false;
+        ulong[] hashes = ArrayPool<ulong>.Shared.Rent(count);
+        for (int i = 0; i < count; i++) hashes[i] = KeyHash.Of(c.Args[first + i]);
+        Span<ulong> sorted = hashes.AsSpan(0, count);
+        sorted.Sort();
+        bool repeats = false;
+        for (int i = 1; i < count; i++) repeats |= sorted[i] == sorted[i - 1];
+        ArrayPool<ulong>.Shared.Return(hashes);
+        return repeats;
     }
 
     private static void GetAndExpire(ref CommandContext c)

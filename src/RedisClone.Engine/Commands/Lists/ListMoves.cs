@@ -140,8 +140,12 @@ internal static class ListMoves
         text.CopyTo(copy);
         text = copy.AsSpan(0, text.Length);
         if (reply) c.Reply.Bulk(text);
-        PushTo(ref c, 2, to, text);
-        RemoveMoved(ref c, from, to, 1);
+        bool isRotation = c.Args[1].SequenceEqual(c.Args[2]);
+        if (!isRotation || from != to && !ListValue.TryRotate(source, from))
+        {
+            PushTo(ref c, 2, to, text);
+            RemoveMoved(ref c, from, to, 1);
+        }
         ArrayPool<byte>.Shared.Return(copy);
     }
 
@@ -239,6 +243,8 @@ internal static class ListMoves
         }
         // With BULK, the elements keep the order of the source list.
         if (keepOrder && tail != (to == ListEnd.Head)) taken.Reverse();
+        c.Reply.ArrayHeader(taken.Count);
+        for (int i = 0; i < taken.Count; i++) c.Reply.Bulk(taken[to == ListEnd.Head ? taken.Count - 1 - i : i]);
         PushAll(ref c, to, taken);
         RemoveMoved(ref c, from, to, count);
         if (c.ReplaceEffect(arguments: 8) is { } effect)
@@ -252,9 +258,6 @@ internal static class ListMoves
             effect.Add(count);
             effect.Add(keepOrder ? "BULK"u8 : "OBO"u8);
         }
-        if (to == ListEnd.Head) taken.Reverse();
-        c.Reply.ArrayHeader(taken.Count);
-        foreach (byte[] text in taken) c.Reply.Bulk(text);
         c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
         c.AlsoModified(1, NotifyFlags.List, ListCommands.PopEvent(from));
         RemoveSourceIfEmpty(ref c);

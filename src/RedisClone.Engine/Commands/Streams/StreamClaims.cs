@@ -47,6 +47,7 @@ internal static class StreamClaims
         if (sayRead) group.Last = options.Last;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
+        c.IsTold = !sayRead;
         DeferredReply array = c.Reply.BeginDeferred();
         long claimed = 0;
         for (int i = 5; i < options.First; i++)
@@ -56,26 +57,31 @@ internal static class StreamClaims
             if (!StreamValue.TryGet(entry, id, out StreamEntry found))
             {
                 if (!isPending) continue;
+                c.IsTold = false;
                 group.RemovePending(id);
                 StreamConsumers.SayForgotten(ref c, 1, 2, id);
                 c.Changed();
+                c.IsTold = !sayRead;
                 continue;
             }
             if (!isPending && !options.Force || pending.HasConsumer && idle > 0 && c.Now - pending.Delivered < idle) continue;
             // The first delivery sets the count to one. A claim adds one to it, unless JUSTID is given.
             long before = isPending ? pending.Deliveries : 1;
             long deliveries = options.Deliveries >= 0 ? options.Deliveries : options.JustId ? before : StreamConsumers.OneMore(before);
-            group.SetPending(id, consumer, options.Delivered, deliveries);
-            consumer.Active = c.Now;
             if (options.JustId) c.Reply.StreamId(id);
             else c.Reply.StreamEntry(found);
+            group.SetPending(id, consumer, options.Delivered, deliveries);
+            c.IsTold = false;
+            consumer.Active = c.Now;
             claimed++;
             StreamConsumers.SayClaimed(ref c, 1, 2, 3, group, [id], options.Delivered, deliveries);
             sayRead = false;
             c.Changed();
+            c.IsTold = true;
         }
         c.Reply.EndArray(array, claimed);
         if (!sayRead) return;
+        c.IsTold = false;
         StreamConsumers.SayRead(ref c, 1, 2, group);
         c.Changed();
     }
@@ -110,6 +116,7 @@ internal static class StreamClaims
     {
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
+        c.IsTold = true;
         c.Reply.ArrayHeader(3);
         c.Reply.StreamId(cursor);
         c.Reply.ArrayHeader(idlers.Count);
@@ -117,20 +124,24 @@ internal static class StreamClaims
         {
             group.TryGetPending(id, out PendingEntry pending);
             long deliveries = justId ? pending.Deliveries : StreamConsumers.OneMore(pending.Deliveries);
-            group.SetPending(id, consumer, c.Now, deliveries);
-            consumer.Active = c.Now;
             if (justId) c.Reply.StreamId(id);
             else if (StreamValue.TryGet(entry, id, out StreamEntry found)) c.Reply.StreamEntry(found);
+            group.SetPending(id, consumer, c.Now, deliveries);
+            c.IsTold = false;
+            consumer.Active = c.Now;
             StreamConsumers.SayClaimed(ref c, 1, 2, 3, group, [id], c.Now, deliveries);
             c.Changed();
+            c.IsTold = true;
         }
         c.Reply.ArrayHeader(gone.Count);
         foreach (StreamId id in gone.Items)
         {
+            c.Reply.StreamId(id);
+            c.IsTold = false;
             group.RemovePending(id);
             StreamConsumers.SayForgotten(ref c, 1, 2, id);
-            c.Reply.StreamId(id);
             c.Changed();
+            c.IsTold = true;
         }
     }
 

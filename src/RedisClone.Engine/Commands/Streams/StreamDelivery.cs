@@ -32,8 +32,10 @@ internal readonly struct StreamDelivery
     public static StreamDelivery Begin(ref CommandContext c, in Entry entry, in StreamReadOptions options, int key, StreamId after)
     {
         StreamGroup.TryGet(entry, c.Args[options.Group], out StreamGroup group);
+        c.IsTold = false;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, key, options.Group, options.Group + 1);
         consumer.Seen = c.Now;
+        c.IsTold = true;
         return new StreamDelivery(group, consumer, options, key, after);
     }
 
@@ -57,16 +59,11 @@ internal readonly struct StreamDelivery
     private long New(ref CommandContext c, in Entry entry, ref StreamReadBudget budget)
     {
         if (!_group.Last.TryNext(out StreamId from)) return 0;
-        StreamGroup group = _group;
-        StreamConsumer consumer = _consumer;
-        StreamCounts counts = StreamCounts.Of(entry);
+        // The reply and the list come first, because memory may be missing for them.
         var delivered = new StreamIdList();
-        long replied = 0;
         foreach (StreamEntry found in StreamValue.Entries(entry, from, StreamId.Max))
         {
             if (!budget.TryTake(found)) break;
-            group.EntriesRead = counts.AfterReading(group, found.Id);
-            group.Last = found.Id;
             if (_options.Claim < 0)
             {
                 c.Reply.StreamEntry(found);
@@ -80,22 +77,49 @@ internal readonly struct StreamDelivery
                 c.Reply.Integer(0);
                 c.Reply.Integer(0);
             }
-            if (!_options.NoAck)
-            {
-                group.SetPending(found.Id, consumer, c.Now, 1);
-                consumer.Active = c.Now;
-                if (c.EffectsWanted) delivered.Add(found.Id);
-            }
-            replied++;
+            delivered.Add(found.Id);
         }
-        if (replied > 0)
-        {
-            c.Changed();
-            StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, delivered.Items, c.Now, 1);
-            StreamConsumers.SayRead(ref c, _key, _options.Group, group);
-        }
+        if (delivered.Count > 0) Deliver(ref c, entry, delivered.Items);
+        int replied = delivered.Count;
         delivered.Dispose();
         return replied;
+    }
+
+    private void Deliver(ref CommandContext c, in Entry entry, ReadOnlySpan<StreamId> ids)
+    {
+        StreamGroup group = _group;
+        StreamConsumer consumer = _consumer;
+        if (!_options.NoAck)
+        {
+            SetPending(group, ids, c.Now);
+            consumer.Active = c.Now;
+        }
+        c.IsTold = false;
+        StreamCounts counts = StreamCounts.Of(entry);
+        foreach (StreamId id in ids)
+        {
+            group.EntriesRead = counts.AfterReading(group, id);
+            group.Last = id;
+        }
+        c.Changed();
+        if (!_options.NoAck) StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, ids, c.Now, 1);
+        StreamConsumers.SayRead(ref c, _key, _options.Group, group);
+        c.IsTold = true;
+    }
+
+    /// <summary>Makes all entries pending. If memory is missing, makes none pending and throws.</summary>
+    private void SetPending(StreamGroup group, ReadOnlySpan<StreamId> ids, long now)
+    {
+        int set = 0;
+        try
+        {
+            for (; set < ids.Length; set++) group.SetPending(ids[set], _consumer, now, 1);
+        }
+        catch (OutOfMemoryException)
+        {
+            foreach (StreamId id in ids[..set]) group.RemovePending(id);
+            throw;
+        }
     }
 
     /// <summary>Delivers the pending entries of the consumer again. The reply for a deleted entry has no fields.</summary>
@@ -110,9 +134,11 @@ internal readonly struct StreamDelivery
             {
                 if (!budget.TryTake(found)) break;
                 group.TryGetPending(id, out PendingEntry pending);
-                group.SetPending(id, _consumer, c.Now, pending.Deliveries + 1);
                 c.Reply.StreamEntry(found);
+                group.SetPending(id, _consumer, c.Now, pending.Deliveries + 1);
+                c.IsTold = false;
                 StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, pending.Deliveries + 1);
+                c.IsTold = true;
             }
             else
             {
@@ -150,9 +176,11 @@ internal readonly struct StreamDelivery
             group.TryGetPending(id, out PendingEntry pending);
             if (!StreamValue.TryGet(entry, id, out StreamEntry found))
             {
+                c.IsTold = false;
                 group.RemovePending(id);
                 c.Changed();
                 StreamConsumers.SayForgotten(ref c, _key, _options.Group, id);
+                c.IsTold = true;
                 continue;
             }
             if (!budget.TryTake(found)) break;
@@ -162,9 +190,11 @@ internal readonly struct StreamDelivery
             c.Reply.Integer(pending.Deliveries);
             long deliveries = StreamConsumers.OneMore(pending.Deliveries);
             group.SetPending(id, consumer, c.Now, deliveries);
+            c.IsTold = false;
             consumer.Active = c.Now;
             c.Changed();
             StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, deliveries);
+            c.IsTold = true;
             replied++;
         }
         candidates.Dispose();

@@ -18,6 +18,9 @@ internal ref struct StreamIdList
         _rented![Count++] = id;
     }
 
+    /// <summary>Makes room for this many identifiers in an empty list, so that adding them needs no memory.</summary>
+    public void MakeRoom(int count) => _rented = ArrayPool<StreamId>.Shared.Rent(count);
+
     public readonly void Dispose()
     {
         if (_rented is not null) ArrayPool<StreamId>.Shared.Return(_rented);

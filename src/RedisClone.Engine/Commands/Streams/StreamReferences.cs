@@ -113,8 +113,8 @@ internal static class StreamReferences
     {
         if (!IdBlock.TryRead(ref c, 2, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         if (c.EffectsWanted && !c.ReserveEffects(SizeOf(c, entry, block.Rule, block.Count))) return;
-        c.Reply.ArrayHeader(block.Count);
         var deleted = new StreamIdList();
+        BeginReply(ref c, block.Count, ref deleted);
         int references = 0;
         for (int i = block.First; i < block.End; i++)
         {
@@ -125,6 +125,16 @@ internal static class StreamReferences
         if (deleted.Count > 0) c.Modified(1, NotifyFlags.Stream, "xdel");
         else if (references > 0) c.Changed();
         deleted.Dispose();
+    }
+
+    /// <summary>Begins an array of small integers, and takes the memory for all of them and for the list before the first change.</summary>
+    private static void BeginReply(ref CommandContext c, int count, scoped ref StreamIdList deleted)
+    {
+        c.IsTold = true;
+        deleted.MakeRoom(count);
+        c.Reply.ArrayHeader(count);
+        c.Reply.EnsureRoom(checked(count * ":-1\r\n".Length));
+        c.IsTold = false;
     }
 
     private static int Delete(
@@ -144,8 +154,8 @@ internal static class StreamReferences
         long text = "XACK"u8.Length + c.Args[1].Length + c.Args[2].Length + (long)StreamIds.MaxLength;
         long acknowledged = block.Count * EffectBuffer.SizeOf(4, text);
         if (c.EffectsWanted && !c.ReserveEffects(acknowledged + SizeOf(c, entry, block.Rule, block.Count))) return;
-        c.Reply.ArrayHeader(block.Count);
         var deleted = new StreamIdList();
+        BeginReply(ref c, block.Count, ref deleted);
         int references = 0;
         StreamGroup group = default;
         bool found = entry.Exists && StreamGroup.TryGet(entry, c.Args[2], out group);

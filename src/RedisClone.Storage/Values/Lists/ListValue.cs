@@ -119,6 +119,21 @@ public static class ListValue
     public static void Pop(in Entry entry, ListEnd end, long count = 1) =>
         RemoveAt(entry, end == ListEnd.Head ? 0 : Count(entry) - count, count);
 
+    /// <summary>Moves the element at one end of a small list to the other end, without memory. False for a large list.</summary>
+    public static bool TryRotate(in Entry entry, ListEnd from)
+    {
+        FaultPoint.Call();
+        if (IsLarge(entry)) return false;
+        Span<byte> entries = new ListBlock(entry.Value).Entries;
+        int split = from == ListEnd.Head ? Packed.Next(entries, 0) : Packed.Previous(entries, entries.Length);
+        // Three reversals exchange the parts before and behind the split.
+        entries[..split].Reverse();
+        entries[split..].Reverse();
+        entries.Reverse();
+        entry.Keyspace.CountChange();
+        return true;
+    }
+
     /// <summary>Removes up to <paramref name="limit"/> elements equal to a text, starting at one end. Returns how many.</summary>
     public static long Remove(in Entry entry, ReadOnlySpan<byte> text, long limit, ListEnd from)
     {
