@@ -38,11 +38,13 @@ internal static class StreamClaims
 
     private static void Claim(ref CommandContext c)
     {
+        c.IsTold = true;
         if (!c.TryFind(1, ValueType.Stream, write: true, out Entry entry) || !TryGroup(ref c, entry, out StreamGroup group)) return;
         long idle = Math.Max(0, c.Int64(4, "ERR Invalid min-idle-time argument for XCLAIM"));
         if (c.Failed || !ClaimOptions.TryRead(ref c, out ClaimOptions options)) return;
         long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3) + StreamConsumers.SizeOfEach(c, 1, 2, 3, options.First - 4);
         if (!c.ReserveEffects(size)) return;
+        c.IsTold = false;
         bool sayRead = options.Last > group.Last;
         if (sayRead) group.Last = options.Last;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
@@ -88,6 +90,7 @@ internal static class StreamClaims
 
     private static void ClaimIdle(ref CommandContext c)
     {
+        c.IsTold = true;
         long idle = Math.Max(0, c.Int64(4, "ERR Invalid min-idle-time argument for XAUTOCLAIM"));
         StreamId next = c.Failed ? default : c.LowerStreamBound(5);
         long count = 100;
@@ -114,6 +117,7 @@ internal static class StreamClaims
         ref CommandContext c, in Entry entry, StreamGroup group, StreamId cursor, bool justId, in StreamIdList idlers,
         in StreamIdList gone)
     {
+        c.IsTold = false;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
         c.IsTold = true;

@@ -54,7 +54,11 @@ internal static class StreamReads
 
     private static void Read(ref CommandContext c) => Read(ref c, grouped: false);
 
-    private static void ReadGroup(ref CommandContext c) => Read(ref c, grouped: true);
+    private static void ReadGroup(ref CommandContext c)
+    {
+        c.IsTold = true;
+        Read(ref c, grouped: true);
+    }
 
     private static void Read(ref CommandContext c, bool grouped)
     {

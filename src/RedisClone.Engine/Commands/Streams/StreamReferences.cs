@@ -111,6 +111,7 @@ internal static class StreamReferences
 
     private static void Delete(ref CommandContext c)
     {
+        c.IsTold = true;
         if (!IdBlock.TryRead(ref c, 2, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         if (c.EffectsWanted && !c.ReserveEffects(SizeOf(c, entry, block.Rule, block.Count))) return;
         var deleted = new StreamIdList();
@@ -130,7 +131,6 @@ internal static class StreamReferences
     /// <summary>Begins an array of small integers, and takes the memory for all of them and for the list before the first change.</summary>
     private static void BeginReply(ref CommandContext c, int count, scoped ref StreamIdList deleted)
     {
-        c.IsTold = true;
         deleted.MakeRoom(count);
         c.Reply.ArrayHeader(count);
         c.Reply.EnsureRoom(checked(count * ":-1\r\n".Length));
@@ -150,6 +150,7 @@ internal static class StreamReferences
 
     private static void AcknowledgeAndDelete(ref CommandContext c)
     {
+        c.IsTold = true;
         if (!IdBlock.TryRead(ref c, 3, out IdBlock block) || !c.TryFind(1, ValueType.Stream, write: true, out Entry entry)) return;
         long text = "XACK"u8.Length + c.Args[1].Length + c.Args[2].Length + (long)StreamIds.MaxLength;
         long acknowledged = block.Count * EffectBuffer.SizeOf(4, text);
