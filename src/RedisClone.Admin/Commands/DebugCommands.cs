@@ -267,12 +267,13 @@ internal static class DebugCommands
     {
         server.Scripts.Libraries.Clear();
         server.Invalidations.InvalidateAll();
+        long now = ServerCore.UnixMilliseconds();
         for (int i = 0; i < server.Shards.Count; i++)
         {
             Shard shard = server.Shards[i];
             for (int database = 0; database < server.Config.Databases; database++)
             {
-                shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), after: null, ServerCore.UnixMilliseconds());
+                shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), after: null, now);
                 shard.Store.Abandon(database);
             }
         }

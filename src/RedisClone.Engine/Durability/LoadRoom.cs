@@ -54,6 +54,8 @@ internal static class LoadRoom
     /// <summary>Makes room after an allocation has failed, and waits: the heap is compacted only now and then.</summary>
     public static void Make(ShardStore store, int attempt)
     {
+        // A value that was not completed would be an obstacle for the next attempt.
+        store.ClearScratch();
         Free(store, isShort: true);
         Thread.Sleep(attempt * 4);
     }

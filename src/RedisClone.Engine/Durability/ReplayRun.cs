@@ -6,7 +6,6 @@ using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Failures;
 using RedisClone.Protocol;
-using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
 
@@ -89,17 +88,10 @@ internal sealed class ReplayRun
             }
             catch (OutOfMemoryException) when (before >= 0 && ChangesOf(prepared) == before && MemoryReserve.TryWait(attempt))
             {
-                if (prepared.Row!.HasSingleKey) MakeRoom(_server.Shards.Of(prepared.Hash).Store, attempt);
-                else for (int i = 0; i < _server.Shards.Count; i++) MakeRoom(_server.Shards[i].Store, i == 0 ? attempt : 0);
+                if (prepared.Row!.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
+                else for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Make(_server.Shards[i].Store, i == 0 ? attempt : 0);
             }
         }
-    }
-
-    private static void MakeRoom(ShardStore store, int attempt)
-    {
-        // A value that was not completed would be an obstacle for the next attempt.
-        store.ClearScratch();
-        LoadRoom.Make(store, attempt);
     }
 
     /// <summary>A number that changes with every change that a command makes; -1 while a shard is in the middle of one.</summary>

@@ -52,38 +52,16 @@ public static class DumpPayload
     }
 
     /// <summary>
-    /// Gets the value of a valid payload that has a string as it is, neither compressed nor as a number. Such a string may be long, and needs
-    /// no copy of the payload.
+    /// Gets the value of a valid payload that has a long string as it is, without compression. Such a value needs no copy of the payload.
     /// </summary>
-    public static bool TryPlainString(ReadOnlySpan<byte> payload, out ReadOnlySpan<byte> value)
+    public static bool TryLongString(ReadOnlySpan<byte> payload, out ReadOnlySpan<byte> value)
     {
-        value = default;
-        ReadOnlySpan<byte> rest = payload[..^FooterLength];
-        if (rest.Length < 2 || (RdbType)rest[0] != RdbType.String) return false;
-        byte form = rest[1];
-        rest = rest[2..];
-        uint length;
-        if (form < 0x40)
-        {
-            length = form;
-        }
-        else if (form < 0x80 && rest.Length >= 1)
-        {
-            length = (uint)(form & 0x3F) << 8 | rest[0];
-            rest = rest[1..];
-        }
-        else if (form == 0x80 && rest.Length >= 4)
-        {
-            length = BinaryPrimitives.ReadUInt32BigEndian(rest);
-            rest = rest[4..];
-        }
-        else
-        {
-            return false;
-        }
-        if (length != rest.Length) return false;
-        value = rest;
-        return true;
+        const int Header = 6;           // the type, the form of the length, and a length of 32 bits
+        ReadOnlySpan<byte> content = payload[..^FooterLength];
+        bool isLong = content.Length > Header && (RdbType)content[0] == RdbType.String && content[1] == 0x80
+            && BinaryPrimitives.ReadUInt32BigEndian(content[2..]) == content.Length - Header;
+        value = isLong ? content[Header..] : default;
+        return isLong;
     }
 
     /// <summary>

@@ -166,7 +166,7 @@ internal static class DumpCommands
     /// <summary>Builds the value in a keyspace. It returns null, or a description of the error in the payload.</summary>
     private static string? Build(Keyspace keyspace, ReadOnlySpan<byte> key, ulong hash, long expiry, ReadOnlySpan<byte> payload)
     {
-        if (DumpPayload.TryPlainString(payload, out ReadOnlySpan<byte> text))
+        if (DumpPayload.TryLongString(payload, out ReadOnlySpan<byte> text))
         {
             Entry entry = keyspace.Find(key, hash);
             StringValue.Set(keyspace, ref entry, key, text, expiry);

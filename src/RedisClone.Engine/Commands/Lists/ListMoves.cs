@@ -107,7 +107,7 @@ internal static class ListMoves
         Entry target = c.FindForWrite(2);
         if (target.Exists && !c.Expect(target, ValueType.List)) return;
         ReplaceMoveEffect(ref c, from, to);
-        MoveOne(ref c, from, to, reply: true);
+        MoveOne(ref c, from, to);
         c.Modified(2, NotifyFlags.List, ListCommands.PushEvent(to));
         c.AlsoModified(1, NotifyFlags.List, ListCommands.PopEvent(from));
         RemoveSourceIfEmpty(ref c);
@@ -129,7 +129,7 @@ internal static class ListMoves
     /// <summary>
     /// Moves the element at one end of the first list to an end of the second one. Both may be the same list.
     /// </summary>
-    private static void MoveOne(ref CommandContext c, ListEnd from, ListEnd to, bool reply)
+    private static void MoveOne(ref CommandContext c, ListEnd from, ListEnd to)
     {
         Entry source = c.FindForWrite(1);
         Element element = ListValue.Peek(source, from);
@@ -139,7 +139,7 @@ internal static class ListMoves
         byte[] copy = ArrayPool<byte>.Shared.Rent(text.Length);
         text.CopyTo(copy);
         text = copy.AsSpan(0, text.Length);
-        if (reply) c.Reply.Bulk(text);
+        c.Reply.Bulk(text);
         bool isRotation = c.Args[1].SequenceEqual(c.Args[2]);
         if (!isRotation || from != to && !ListValue.TryRotate(source, from))
         {

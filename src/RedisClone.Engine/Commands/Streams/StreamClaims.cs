@@ -44,12 +44,11 @@ internal static class StreamClaims
         if (c.Failed || !ClaimOptions.TryRead(ref c, out ClaimOptions options)) return;
         long size = StreamConsumers.SizeOfConsumer(c, 1, 2, 3) + StreamConsumers.SizeOfEach(c, 1, 2, 3, options.First - 4);
         if (!c.ReserveEffects(size)) return;
-        c.IsTold = false;
         bool sayRead = options.Last > group.Last;
+        c.IsTold = !sayRead;
         if (sayRead) group.Last = options.Last;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
-        c.IsTold = !sayRead;
         DeferredReply array = c.Reply.BeginDeferred();
         long claimed = 0;
         for (int i = 5; i < options.First; i++)
@@ -59,11 +58,9 @@ internal static class StreamClaims
             if (!StreamValue.TryGet(entry, id, out StreamEntry found))
             {
                 if (!isPending) continue;
-                c.IsTold = false;
                 group.RemovePending(id);
                 StreamConsumers.SayForgotten(ref c, 1, 2, id);
                 c.Changed();
-                c.IsTold = !sayRead;
                 continue;
             }
             if (!isPending && !options.Force || pending.HasConsumer && idle > 0 && c.Now - pending.Delivered < idle) continue;
@@ -73,7 +70,6 @@ internal static class StreamClaims
             if (options.JustId) c.Reply.StreamId(id);
             else c.Reply.StreamEntry(found);
             group.SetPending(id, consumer, options.Delivered, deliveries);
-            c.IsTold = false;
             consumer.Active = c.Now;
             claimed++;
             StreamConsumers.SayClaimed(ref c, 1, 2, 3, group, [id], options.Delivered, deliveries);
@@ -83,7 +79,6 @@ internal static class StreamClaims
         }
         c.Reply.EndArray(array, claimed);
         if (!sayRead) return;
-        c.IsTold = false;
         StreamConsumers.SayRead(ref c, 1, 2, group);
         c.Changed();
     }
@@ -117,10 +112,8 @@ internal static class StreamClaims
         ref CommandContext c, in Entry entry, StreamGroup group, StreamId cursor, bool justId, in StreamIdList idlers,
         in StreamIdList gone)
     {
-        c.IsTold = false;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, 1, 2, 3);
         consumer.Seen = c.Now;
-        c.IsTold = true;
         c.Reply.ArrayHeader(3);
         c.Reply.StreamId(cursor);
         c.Reply.ArrayHeader(idlers.Count);
@@ -131,21 +124,17 @@ internal static class StreamClaims
             if (justId) c.Reply.StreamId(id);
             else if (StreamValue.TryGet(entry, id, out StreamEntry found)) c.Reply.StreamEntry(found);
             group.SetPending(id, consumer, c.Now, deliveries);
-            c.IsTold = false;
             consumer.Active = c.Now;
             StreamConsumers.SayClaimed(ref c, 1, 2, 3, group, [id], c.Now, deliveries);
             c.Changed();
-            c.IsTold = true;
         }
         c.Reply.ArrayHeader(gone.Count);
         foreach (StreamId id in gone.Items)
         {
             c.Reply.StreamId(id);
-            c.IsTold = false;
             group.RemovePending(id);
             StreamConsumers.SayForgotten(ref c, 1, 2, id);
             c.Changed();
-            c.IsTold = true;
         }
     }
 

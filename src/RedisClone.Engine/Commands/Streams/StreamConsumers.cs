@@ -42,6 +42,7 @@ internal static class StreamConsumers
     public static StreamConsumer Obtain(ref CommandContext c, StreamGroup group, int key, int groupName, int name)
     {
         if (group.TryGetConsumer(c.Args[name], out StreamConsumer consumer)) return consumer;
+        bool wasTold = BeginTelling(ref c);
         if (c.ReplaceEffect(arguments: 5) is { } effect)
         {
             effect.Add("XGROUP"u8);
@@ -52,7 +53,9 @@ internal static class StreamConsumers
         }
         c.Changed();
         c.Notify(key, NotifyFlags.Stream, "xgroup-createconsumer");
-        return group.AddConsumer(c.Args[name], c.Now);
+        consumer = group.AddConsumer(c.Args[name], c.Now);
+        c.IsTold = wasTold;
+        return consumer;
     }
 
     /// <summary>
@@ -62,6 +65,7 @@ internal static class StreamConsumers
     public static void SayClaimed(
         ref CommandContext c, int key, int groupName, int consumer, StreamGroup group, scoped ReadOnlySpan<StreamId> ids, long delivered, long deliveries)
     {
+        bool wasTold = BeginTelling(ref c);
         for (; !ids.IsEmpty; ids = ids[Math.Min(ids.Length, EffectIds)..])
         {
             ReadOnlySpan<StreamId> part = ids[..Math.Min(ids.Length, EffectIds)];
@@ -81,16 +85,19 @@ internal static class StreamConsumers
             effect.Add("LASTID"u8);
             effect.Add(group.Last);
         }
+        c.IsTold = wasTold;
     }
 
     /// <summary>Writes the effect that removes a pending entry.</summary>
     public static void SayForgotten(ref CommandContext c, int key, int groupName, StreamId id)
     {
+        bool wasTold = BeginTelling(ref c);
         if (c.ReplaceEffect(arguments: 4) is not { } effect) return;
         effect.Add("XACK"u8);
         effect.Add(c.Args[key]);
         effect.Add(c.Args[groupName]);
         effect.Add(id);
+        c.IsTold = wasTold;
     }
 
     /// <summary>Writes the effect that sets the last read identifier of a group and its count of read entries.</summary>
@@ -104,6 +111,17 @@ internal static class StreamConsumers
         effect.Add(group.Last);
         effect.Add("ENTRIESREAD"u8);
         effect.Add(group.EntriesRead);
+    }
+
+    /// <summary>
+    /// Marks a change and its effect as incomplete until the caller restores the mark. An effect that cannot be written then leads to an image
+    /// of the key.
+    /// </summary>
+    private static bool BeginTelling(ref CommandContext c)
+    {
+        bool wasTold = c.IsTold;
+        c.IsTold = false;
+        return wasTold;
     }
 
     /// <summary>Adds one to a delivery count, without overflow.</summary>

@@ -32,10 +32,8 @@ internal readonly struct StreamDelivery
     public static StreamDelivery Begin(ref CommandContext c, in Entry entry, in StreamReadOptions options, int key, StreamId after)
     {
         StreamGroup.TryGet(entry, c.Args[options.Group], out StreamGroup group);
-        c.IsTold = false;
         StreamConsumer consumer = StreamConsumers.Obtain(ref c, group, key, options.Group, options.Group + 1);
         consumer.Seen = c.Now;
-        c.IsTold = true;
         return new StreamDelivery(group, consumer, options, key, after);
     }
 
@@ -136,9 +134,7 @@ internal readonly struct StreamDelivery
                 group.TryGetPending(id, out PendingEntry pending);
                 c.Reply.StreamEntry(found);
                 group.SetPending(id, _consumer, c.Now, pending.Deliveries + 1);
-                c.IsTold = false;
                 StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, pending.Deliveries + 1);
-                c.IsTold = true;
             }
             else
             {
@@ -176,11 +172,9 @@ internal readonly struct StreamDelivery
             group.TryGetPending(id, out PendingEntry pending);
             if (!StreamValue.TryGet(entry, id, out StreamEntry found))
             {
-                c.IsTold = false;
                 group.RemovePending(id);
                 c.Changed();
                 StreamConsumers.SayForgotten(ref c, _key, _options.Group, id);
-                c.IsTold = true;
                 continue;
             }
             if (!budget.TryTake(found)) break;
@@ -190,11 +184,9 @@ internal readonly struct StreamDelivery
             c.Reply.Integer(pending.Deliveries);
             long deliveries = StreamConsumers.OneMore(pending.Deliveries);
             group.SetPending(id, consumer, c.Now, deliveries);
-            c.IsTold = false;
             consumer.Active = c.Now;
             c.Changed();
             StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, deliveries);
-            c.IsTold = true;
             replied++;
         }
         candidates.Dispose();
