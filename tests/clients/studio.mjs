@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import axe from 'axe-core';
+import Redis from 'ioredis';
 import { chromium } from 'playwright-core';
 import { fill, hostile, load } from './studio-data.mjs';
 
@@ -163,12 +164,18 @@ await check(on, 'the question before a kill');
 await on.click('dialog button:text-is("Kill")');
 await on.waitForSelector('p[role=status]:has-text("was ended")');
 
-// A sample of keys finds the large one.
+// A sample of keys finds the large one, and leaves none out.
+const redis = new Redis(port, '127.0.0.1');
+const keys = await redis.dbsize();
+redis.disconnect();
 await on.evaluate(() => { location.hash = 'memory'; });
 await ready(on, 'memory');
 await on.click('button:text-is("Sample keys")');
 await on.waitForSelector('[aria-label="Largest keys of the sample"] td:has-text("big:hash")');
 await on.waitForSelector('button:text-is("Sample keys")');
+const looked = await on.textContent('section[aria-label="Big keys"] p[role=status]');
+assert.match(looked, /which is all of them/);
+assert.ok(Number(looked.split(' keys')[0].replace(/\D/g, '')) >= keys, `${keys} keys: ${looked}`);
 
 // The support bundle is a zip.
 await on.evaluate(() => { location.hash = 'support'; });

@@ -103,17 +103,21 @@ function sampler() {
         const [, scanned] = await run([['SELECT', '0'], ['SCAN', cursor, 'COUNT', String(slice)]]);
         if (scanned instanceof ReplyError) throw scanned;
         cursor = String(scanned[0]);
-        const names = scanned[1].slice(0, slice);
-        const replies = names.length ? await run(names.flatMap(name => [['TYPE', name], ['MEMORY', 'USAGE', name]])) : [];
-        names.forEach((name, i) => {
-          const type = replies[2 * i], size = replies[2 * i + 1];
-          if (typeof size !== 'number') return;
-          const sum = byType.get(type) ?? { type, keys: 0, size: 0 };
-          sum.keys++;
-          sum.size += size;
-          byType.set(type, sum);
-          largest.push({ id: JSON.stringify(name), name, type, size });
-        });
+        // SCAN may return more names than it was asked for.
+        const names = scanned[1];
+        for (let from = 0; from < names.length; from += slice) {
+          const some = names.slice(from, from + slice);
+          const replies = await run(some.flatMap(name => [['TYPE', name], ['MEMORY', 'USAGE', name]]));
+          some.forEach((name, i) => {
+            const type = replies[2 * i], size = replies[2 * i + 1];
+            if (typeof size !== 'number') return;
+            const sum = byType.get(type) ?? { type, keys: 0, size: 0 };
+            sum.keys++;
+            sum.size += size;
+            byType.set(type, sum);
+            largest.push({ id: JSON.stringify(name), name, type, size });
+          });
+        }
         seen += names.length;
         largest.sort((a, b) => b.size - a.size).splice(20);
         table.set(largest);
