@@ -1,4 +1,4 @@
-"""What came of a script: a table, a CSV file and a plot."""
+"""The results of a script as a table, a CSV file and a plot."""
 import csv
 from html import escape
 
@@ -28,7 +28,7 @@ def write_csv(path, note, rows):
 
 
 def write_plot(path, title, rows):
-    """Bars by load and server: operations a second above, the 99th percentile of latency below."""
+    """Bars for each load and server: operations per second above, the 99th percentile of the latency below."""
     loads, servers = list(dict.fromkeys(row[0] for row in rows)), list(dict.fromkeys(row[1] for row in rows))
     results = {(load, server): result for load, server, result in rows}
     height = TOP + 2 * (PANEL + GAP)
@@ -36,7 +36,7 @@ def write_plot(path, title, rows):
              f'<rect width="{WIDTH}" height="{height}" fill="white"/>', text(LEFT, 24, title, size=16)]
     for i, server in enumerate(servers):
         parts += [bar(LEFT + 160 * i, 36, 12, 12, i), text(LEFT + 160 * i + 18, 46, server)]
-    for panel, (caption, measure) in enumerate([("operations a second", lambda r: r.operations), ("99th percentile, ms", lambda r: r.p99)]):
+    for panel, (caption, measure) in enumerate([("operations per second", lambda r: r.operations), ("99th percentile, ms", lambda r: r.p99)]):
         base = TOP + panel * (PANEL + GAP) + PANEL
         most = max(max(measure(result) for result in results.values()), 1e-9)
         parts.append(text(LEFT, base - PANEL + 12, caption))

@@ -19,7 +19,7 @@ Environment variables:
 
 
 def main(doc, loads, seconds=10):
-    """What a script is: its description and its loads; as many seconds each as asked for or, by default, said here."""
+    """Runs a script: its description, its loads, and the default duration of a load in seconds."""
     script = os.path.basename(sys.argv[0])
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(USAGE.format(doc=doc, script=sys.argv[0], seconds=seconds))

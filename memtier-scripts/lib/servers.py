@@ -1,4 +1,4 @@
-"""The servers that a script compares: those that run already, and those that it starts for itself."""
+"""The servers that a script compares: running servers, and servers that the script starts."""
 import contextlib
 import os
 import shutil
@@ -11,11 +11,11 @@ PATIENCE = 60
 
 
 class Failure(Exception):
-    """What a server refused, or why it cannot be reached."""
+    """A server replied an error, or cannot be reached."""
 
 
 class Connection:
-    """As much of a client as filling and settings take: requests out, replies in order."""
+    """A small client, to fill a server and to change its parameters."""
 
     def __init__(self, host, port):
         self.socket = socket.create_connection((host, port), PATIENCE)
@@ -33,7 +33,7 @@ class Connection:
         return self.read()
 
     def pipeline(self, requests, batch=500):
-        """Sends many and takes all replies; the first error is raised."""
+        """Sends requests in batches and reads their replies. Raises the first error."""
         waiting, count = [], 0
         for words in requests:
             waiting.append(encode(words))
@@ -71,21 +71,21 @@ def encode(words):
 
 
 class Server:
-    """NAME=HOST:PORT is one that runs; NAME=PATH one that is started, on a free port and in a folder of its own, and ended."""
+    """NAME=HOST:PORT is a running server. NAME=PATH is a program, which is started on a free port in a temporary directory, and stopped at the end."""
 
     def __init__(self, argument):
         self.name, separator, place = argument.partition("=")
         if not separator:
             raise SystemExit(f"{argument}: a server is NAME=HOST:PORT or NAME=PATH")
         self.process = self.folder = self.password = None
-        self.data = None    # what it was last filled with
+        self.data = None    # the data that the server contains
         host, colon, port = place.rpartition(":")
         if colon and port.isdigit():
             if not 0 < int(port) < 1 << 16:
                 raise SystemExit(f"{argument}: there is no port {port}")
             self.host, self.port, self.password = host, int(port), os.environ.get("REDISCLI_AUTH")
             if self.call("PING") != "PONG":
-                raise Failure(f"{self.name}: what listens on {place} is no such server")
+                raise Failure(f"{self.name}: {place} does not answer PING as a Redis server")
         else:
             self._start(place)
 
@@ -106,7 +106,7 @@ class Server:
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
-                raise SystemExit(f"{path}: does not serve")
+                raise SystemExit(f"{path}: the server does not answer PING")
             time.sleep(0.05)
 
     def _answers(self):
@@ -117,7 +117,7 @@ class Server:
 
     @contextlib.contextmanager
     def _connect(self):
-        """A connection; what goes wrong on it says which server it was."""
+        """A connection whose errors name the server."""
         try:
             with Connection(self.host, self.port) as connection:
                 if self.password:
@@ -131,18 +131,18 @@ class Server:
             return connection.call(*words)
 
     def errors(self):
-        """How many errors it has replied so far; 0 where it does not count them."""
+        """The number of error replies of the server, 0 if it does not count them."""
         for line in self.call("INFO", "stats").splitlines():
             if line.startswith("total_error_replies:"):
                 return int(line.partition(":")[2])
         return 0
 
     def set(self, settings):
-        """CONFIG SET; what there was before is returned."""
+        """Changes parameters with CONFIG SET. Returns the values before."""
         before = {}
         for name in settings:
-            told = self.call("CONFIG", "GET", name)
-            before.update(zip(told[::2], told[1::2]))
+            reply = self.call("CONFIG", "GET", name)
+            before.update(zip(reply[::2], reply[1::2]))
         for name, value in settings.items():
             self.call("CONFIG", "SET", name, value)
         return before
