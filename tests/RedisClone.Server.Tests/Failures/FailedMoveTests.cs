@@ -5,7 +5,10 @@ using RedisClone.Storage.Memory;
 
 namespace RedisClone.Server.Tests.Failures;
 
-/// <summary>A command that moves, copies or stores values and lacks memory changes nothing: no element and no old value is lost.</summary>
+/// <summary>
+/// A command that moves, copies or stores values and lacks memory changes nothing: no element and no old value is lost, and no
+/// counter is left without its expiry.
+/// </summary>
 [Collection(nameof(Fatal))]
 public sealed class FailedMoveTests
 {
@@ -30,6 +33,9 @@ public sealed class FailedMoveTests
     [InlineData("SUNIONSTORE {0} set other")]
     [InlineData("ZRANGESTORE {0} zset 0 -1")]
     [InlineData("HIMPORT SET {0} fields 1 2")]
+    [InlineData("INCREX number EX 1000")]
+    [InlineData("INCREX number BYFLOAT 0.5 EX 1000")]
+    [InlineData("INCREX {0} BYINT 2 PX 100000")]
     [InlineData("XREADGROUP GROUP g c COUNT 20 STREAMS stream >")]
     public void NothingIsLost(string command)
     {
@@ -71,6 +77,7 @@ public sealed class FailedMoveTests
         host.Run("HIMPORT PREPARE fields f g");
         host.Run("ZADD zset 1 a 2 b");
         host.Run("SET text v EX 1000");
+        host.Run("SET number 5");
         for (int i = 0; i < 400; i++) host.Run($"HSET large field:{i} value:{i}");
         for (int i = 1; i <= 30; i++) host.Run($"XADD stream {i}-0 f {s_long}");
         host.Run("XGROUP CREATE stream g 0");

@@ -1,6 +1,5 @@
 using RedisClone.Engine.Commands.Generic;
 using RedisClone.Protocol;
-using RedisClone.Storage;
 
 namespace RedisClone.Engine.Commands.Strings;
 
@@ -40,7 +39,11 @@ internal struct IncrExOptions
     }
 
     /// <summary>Whether ENX makes the key keep its present expiry.</summary>
-    public readonly bool LeavesExpiry(in Entry entry) => OnlyNewExpiry && entry.Exists && entry.Expiry != 0;
+    public readonly bool LeavesExpiry(long present) => OnlyNewExpiry && present != 0;
+
+    /// <summary>The expiry that the key has after the command. <paramref name="time"/> is that of the option.</summary>
+    public readonly long ExpiryAfter(long present, long time) =>
+        Expiry.Kind == ExpiryKind.Persist ? 0 : Expiry.HasTime && !LeavesExpiry(present) ? time : present;
 
     public static long Integer(ref CommandContext c, int argument, long absent, string name)
     {

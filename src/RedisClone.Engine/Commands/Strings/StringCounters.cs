@@ -63,7 +63,8 @@ internal static class StringCounters
             c.Fail(Errors.Overflow);
             return;
         }
-        StoreInteger(ref c, ref entry, sum);
+        if (entry.Exists && entry.Encoding == ValueEncoding.Integer) StringValue.SetInteger(entry, sum);
+        else StringValue.Set(entry.Keyspace, ref entry, c.Args[1], sum, ExpiryOf(entry));
         c.Modified(1, NotifyFlags.String, "incrby");
         c.Reply.Integer(sum);
     }
@@ -85,7 +86,7 @@ internal static class StringCounters
         }
         Span<byte> text = stackalloc byte[LongDouble.MaxLength];
         text = text[..value.Format(text)];
-        StoreText(ref c, ref entry, text);
+        StoreText(ref c, ref entry, text, ExpiryOf(entry));
         c.Modified(1, NotifyFlags.String, "incrbyfloat");
         // The effect is the sum, because a replay that adds again could round differently.
         StringCommands.EffectIsSet(ref c, 1, text, time: 0, keepExpiry: true);
@@ -131,8 +132,9 @@ internal static class StringCounters
         Span<byte> text = stackalloc byte[IntegerText.MaxLength];
         text = text[..IntegerText.Format(result, text)];
         if (RemovedAsExpired(ref c, entry, options, time)) return;
-        StoreInteger(ref c, ref entry, result);
-        AfterIncrEx(ref c, entry, options, time, text, "incrby");
+        long before = ExpiryOf(entry);
+        StoreInteger(ref c, ref entry, result, options.ExpiryAfter(before, time));
+        AfterIncrEx(ref c, before, options, time, text, "incrby");
     }
 
     private static void IncrExFloat(ref CommandContext c, ref Entry entry, in IncrExOptions options)
@@ -170,8 +172,9 @@ internal static class StringCounters
         c.Reply.NumberText(appliedText[..applied.Format(appliedText)]);
         if (!within && !options.Saturate) return;
         if (RemovedAsExpired(ref c, entry, options, time)) return;
-        StoreText(ref c, ref entry, text);
-        AfterIncrEx(ref c, entry, options, time, text, "incrbyfloat");
+        long before = ExpiryOf(entry);
+        StoreText(ref c, ref entry, text, options.ExpiryAfter(before, time));
+        AfterIncrEx(ref c, before, options, time, text, "incrbyfloat");
     }
 
     /// <summary>
@@ -180,31 +183,18 @@ internal static class StringCounters
     /// </summary>
     private static bool RemovedAsExpired(ref CommandContext c, in Entry entry, in IncrExOptions options, long time)
     {
-        if (!options.Expiry.IsAbsolute || time > c.Now || options.LeavesExpiry(entry)) return false;
+        if (!options.Expiry.IsAbsolute || time > c.Now || options.LeavesExpiry(ExpiryOf(entry))) return false;
         if (entry.Exists) StringCommands.RemoveAsExpired(ref c, entry);
         return true;
     }
 
-    private static void AfterIncrEx(ref CommandContext c, in Entry entry, in IncrExOptions options, long time, scoped ReadOnlySpan<byte> text, string keyEvent)
+    private static void AfterIncrEx(ref CommandContext c, long before, in IncrExOptions options, long time, scoped ReadOnlySpan<byte> text, string keyEvent)
     {
         c.Modified(1, NotifyFlags.String, keyEvent);
-        bool hadExpiry = entry.Expiry != 0;
-        if (options.Expiry.Kind == ExpiryKind.Persist)
-        {
-            entry.Keyspace.SetExpiry(entry, 0);
-            if (hadExpiry) c.Notify(1, NotifyFlags.Generic, "persist");
-            StringCommands.EffectIsSet(ref c, 1, text, time: 0, keepExpiry: false);
-        }
-        else if (options.Expiry.HasTime && !options.LeavesExpiry(entry))
-        {
-            entry.Keyspace.SetExpiry(entry, time);
-            c.Notify(1, NotifyFlags.Generic, "expire");
-            StringCommands.EffectIsSet(ref c, 1, text, time, keepExpiry: false);
-        }
-        else
-        {
-            StringCommands.EffectIsSet(ref c, 1, text, time: 0, keepExpiry: true);
-        }
+        bool persists = options.Expiry.Kind == ExpiryKind.Persist, sets = options.Expiry.HasTime && !options.LeavesExpiry(before);
+        if (persists && before != 0) c.Notify(1, NotifyFlags.Generic, "persist");
+        if (sets) c.Notify(1, NotifyFlags.Generic, "expire");
+        StringCommands.EffectIsSet(ref c, 1, text, sets ? time : 0, keepExpiry: !persists && !sets);
     }
 
     private static bool TryReadInteger(ref CommandContext c, in Entry entry, out long value)
@@ -224,18 +214,20 @@ internal static class StringCounters
         return true;
     }
 
-    private static void StoreInteger(ref CommandContext c, ref Entry entry, long value)
+    private static long ExpiryOf(in Entry entry) => entry.Exists ? entry.Expiry : 0;
+
+    /// <summary>Stores the value and the expiry of a key. If memory is missing, neither changes.</summary>
+    private static void StoreInteger(ref CommandContext c, ref Entry entry, long value, long expiry)
     {
         if (entry.Exists && entry.Encoding == ValueEncoding.Integer)
         {
+            if (entry.Expiry != expiry) entry.Keyspace.SetExpiry(entry, expiry);
             StringValue.SetInteger(entry, value);
             return;
         }
-        StringValue.Set(entry.Keyspace, ref entry, c.Args[1], value, entry.Exists ? entry.Expiry : 0);
+        StringValue.Set(entry.Keyspace, ref entry, c.Args[1], value, expiry);
     }
 
-    private static void StoreText(ref CommandContext c, ref Entry entry, scoped ReadOnlySpan<byte> text)
-    {
-        StringValue.SetBytes(entry.Keyspace, ref entry, c.Args[1], text, entry.Exists ? entry.Expiry : 0);
-    }
+    private static void StoreText(ref CommandContext c, ref Entry entry, scoped ReadOnlySpan<byte> text, long expiry) =>
+        StringValue.SetBytes(entry.Keyspace, ref entry, c.Args[1], text, expiry);
 }
