@@ -252,9 +252,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
         set
         {
             long counted = field?.CountedBytes ?? 0;
+            // The count may need memory, so it comes first.
+            long held = value?.Count() ?? 0;
             if (field is null && value is not null) server.MigrationLinks.Begun(value);
             else if (field is not null && value is null) server.MigrationLinks.Ended(field);
-            HeldBytes += (value?.Count() ?? 0) - counted;
+            HeldBytes += held - counted;
             field = value;
         }
     }

@@ -97,6 +97,9 @@ internal sealed class ClusterMember : IDisposable
     /// <summary>Whether this node has won an election and becomes a primary as soon as all shards are held.</summary>
     public bool IsTakingOver { get; private set; }
 
+    /// <summary>Whether that election was the one of a manual failover.</summary>
+    private bool _wonManually;
+
     /// <summary>Reads nodes.conf, or creates it. Null, or the reason why the server must not start.</summary>
     public string? Prepare()
     {
@@ -293,7 +296,28 @@ internal sealed class ClusterMember : IDisposable
     }
 
     /// <summary>Makes this node the primary of its shard as soon as all shards are held, so that no write is refused in between.</summary>
-    public void TakeOver() => IsTakingOver = true;
+    public void TakeOver(bool isManual) => (IsTakingOver, _wonManually) = (true, isManual);
+
+    /// <summary>
+    /// Replaces the primary after an election that this node has won, unless its reason has gone meanwhile: the primary serves again, and
+    /// this node lacks what it has confirmed since. The caller holds the lock and every shard.
+    /// </summary>
+    public void FinishTakeOver()
+    {
+        if (_wonManually ? ManualFailover.MayTakeOver(ServerCore.UnixMilliseconds()) : State.Myself.Primary is { IsFailed: true })
+        {
+            ReplacePrimary();
+            return;
+        }
+        IsTakingOver = false;
+        _server.Log.LogWarning("The election was won too late: {Reason}.", _wonManually ? "the manual failover has timed out" : "the master works again");
+    }
+
+    /// <summary>Drops a takeover that waits for the shards, because its manual failover is over.</summary>
+    public void DropManualTakeOver()
+    {
+        if (_wonManually) IsTakingOver = false;
+    }
 
     /// <summary>Makes this node the primary of its shard. The caller holds the lock and every shard.</summary>
     public void ReplacePrimary()
@@ -361,8 +385,14 @@ internal sealed class ClusterMember : IDisposable
         if (slots.Count == 0) return;
         State.Removable.UnionWith(slots);
         State.Later(Pending.Save | Pending.Flush);
-        TellReplicas();
-        Drop.Start(slots);
+        try
+        {
+            TellReplicas();
+        }
+        finally
+        {
+            Drop.Start(slots);
+        }
     }
 
     /// <summary>

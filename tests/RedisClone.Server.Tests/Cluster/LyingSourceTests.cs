@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedisClone.Engine.Cluster;
 using RedisClone.Engine.Cluster.State;
+using RedisClone.Engine.Durability;
 using RedisClone.Server.Tests.Commands;
 using RedisClone.Server.Tests.Replication;
 using RedisClone.Storage.Memory;
@@ -97,6 +98,17 @@ public sealed class LyingSourceTests
         Until(() => Field(id).Contains("completed", StringComparison.Ordinal), "the import is not complete");
         Assert.Equal(State.Myself, State.OwnerOf(MovedSlot));
         Assert.Contains("2", _host.Run($"GET {MovedKey}"), StringComparison.Ordinal);
+    }
+
+    /// <summary>The source removes its keys after the takeover, so a node whose journal keeps nothing does not take slots over.</summary>
+    [Fact]
+    public void ANodeWhoseJournalHasNotBegunTakesNothing()
+    {
+        _host.Core.Config.AppendOnly = true;
+        byte[] stream = [.. Encoding.ASCII.GetBytes("$0\r\n"), .. ScriptedPeer.Commands($"SET {MovedKey} 1", End)];
+        string id = Import(new ScriptedPeer("SLOTSTREAM", stream));
+        Until(() => Field(id).Contains(JournalRewrites.NotBegun, StringComparison.Ordinal), "the import does not fail");
+        Assert.Equal(_other, State.OwnerOf(MovedSlot));
     }
 
     /// <summary>

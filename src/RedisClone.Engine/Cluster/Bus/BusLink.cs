@@ -152,6 +152,11 @@ internal sealed class BusLink(ClusterBus bus, ClusterNode? node, long now) : IMe
         }
         catch (Exception end) when (end is IOException or OperationCanceledException or ObjectDisposedException or InvalidOperationException)
         {
+            // The link has ended.
+        }
+        finally
+        {
+            // Also after a failed allocation: a link that sends nothing must not stay.
             Abort();
         }
     }

@@ -47,7 +47,7 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
         if (!_hasAsked && !isManual) FallBack();
         if (now < _startsAt || age > timeout) return;
         if (!_hasAsked) Ask(isManual);
-        else if (_votes >= State.Quorum) Win();
+        else if (_votes >= State.Quorum) Win(isManual);
     }
 
     private void Schedule(long now, bool isManual)
@@ -77,18 +77,20 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
     private void Ask(bool isManual)
     {
         _hasAsked = true;
+        // A late vote of an earlier election does not count.
+        _votes = 0;
         _epoch = ++State.CurrentEpoch;
         server.Log.LogInformation("Starting a failover election for epoch {Epoch}.", _epoch);
         State.Later(Pending.Save | Pending.Health | Pending.Flush);
         cluster.Bus.Broadcast(MessageType.AuthRequest, cluster.Bus.Messages.Plain(MessageType.AuthRequest, isManual ? MessageLayout.ForceAck : (byte)0));
     }
 
-    private void Win()
+    private void Win(bool isManual)
     {
         server.Log.LogInformation("Failover election won: I'm the new master. Epoch {Epoch}.", _epoch);
         if (State.Myself.ConfigEpoch < _epoch) State.Myself.ConfigEpoch = _epoch;
         _startsAt = 0;
-        cluster.TakeOver();
+        cluster.TakeOver(isManual);
     }
 
     /// <summary>The number of replicas of the same primary that have more data.</summary>

@@ -14,13 +14,22 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
 
     private const long Timeout = 5000;
 
+    /// <summary>
+    /// The replica takes over this long before the end, so that the primary hears of it before it accepts writes again.
+    /// </summary>
+    private const long Margin = 500;
+
     private long _endsAt;               // 0 while there is none
+    private int _attempt;               // at the primary: counts the failovers
     private ClusterNode? _successor;    // at the primary: the replica that takes over
     private long _primaryOffset = -1;   // at the replica: the end of the stream of the primary
     private volatile bool _holdsWrites, _isQuiet;
 
     /// <summary>At the replica: whether it may ask for votes although its primary works.</summary>
     public bool MayStart { get; private set; }
+
+    /// <summary>At the replica: whether the writes of the primary are still held back.</summary>
+    public bool MayTakeOver(long now) => MayStart && now < _endsAt - Margin;
 
     /// <summary>At the primary: whether no write runs. A write that was admitted before waits.</summary>
     public bool HoldsWrites => _holdsWrites;
@@ -48,11 +57,13 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
         Reset();
         server.Log.LogWarning("Manual failover requested by replica {Node}.", replica.Label);
         _endsAt = now + Timeout;
+        int attempt = ++_attempt;
         _successor = replica;
         cluster.Migrations.Cancel(id: null, "Cancelled because a failover began");
         _holdsWrites = true;
         server.Pause.HoldWrites();
-        ThreadPool.UnsafeQueueUserWorkItem(static state => state.Self.AwaitQuiet(state.Link), (Self: this, Link: link), preferLocal: false);
+        ThreadPool.UnsafeQueueUserWorkItem(
+            static state => state.Self.AwaitQuiet(state.Attempt, state.Link), (Self: this, Attempt: attempt, Link: link), preferLocal: false);
     }
 
     /// <summary>At the replica: notes the final offset of the primary.</summary>
@@ -84,6 +95,7 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
     {
         if (_holdsWrites) server.Pause.ReleaseWrites();
         (_endsAt, _successor, _primaryOffset, MayStart) = (0, null, -1, false);
+        cluster.DropManualTakeOver();
         _holdsWrites = _isQuiet = false;
     }
 
@@ -91,15 +103,15 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
     /// Waits until all shards were held once: every later write sees that writes are held back. A MIGRATE that has begun removes its keys
     /// first, otherwise both servers would keep them.
     /// </summary>
-    private void AwaitQuiet(BusLink link)
+    private void AwaitQuiet(int attempt, BusLink link)
     {
         try
         {
             new HeldAction(server.Shards, static () => { }).RunAndWait();
-            while (_holdsWrites && server.MigrationLinks.Running > 0) Thread.Sleep(MigrationPoll);
+            while (_holdsWrites && attempt == Volatile.Read(ref _attempt) && server.MigrationLinks.Running > 0) Thread.Sleep(MigrationPoll);
             lock (cluster.Gate)
             {
-                if (!_holdsWrites) return;
+                if (!_holdsWrites || attempt != _attempt) return;
                 _isQuiet = true;
                 cluster.Bus.SendPing(link, MessageType.Ping);
             }

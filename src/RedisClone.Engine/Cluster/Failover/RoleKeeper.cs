@@ -15,7 +15,15 @@ internal sealed class RoleKeeper(ServerCore server, ClusterMember cluster)
     public void Look()
     {
         if (!cluster.HasBegun || !cluster.IsTakingOver && Wanted() == server.Role.Primary || Interlocked.Exchange(ref _runs, 1) != 0) return;
-        ThreadPool.UnsafeQueueUserWorkItem(static self => self.Run(), this, preferLocal: false);
+        try
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(static self => self.Run(), this, preferLocal: false);
+        }
+        catch
+        {
+            Volatile.Write(ref _runs, 0);
+            throw;
+        }
     }
 
     /// <summary>The server to follow, or null for a primary. A primary without an address is followed where it was.</summary>
@@ -45,7 +53,7 @@ internal sealed class RoleKeeper(ServerCore server, ClusterMember cluster)
     {
         lock (cluster.Gate)
         {
-            if (cluster.IsTakingOver) cluster.ReplacePrimary();
+            if (cluster.IsTakingOver) cluster.FinishTakeOver();
             ReplicaOf? wanted = Wanted();
             if (wanted == server.Role.Primary) return;
             if (wanted is null) server.Role.Lead();

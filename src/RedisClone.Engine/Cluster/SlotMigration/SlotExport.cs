@@ -20,6 +20,7 @@ namespace RedisClone.Engine.Cluster.SlotMigration;
 internal sealed class SlotExport : ISnapshotJob
 {
     private const long SignInterval = 1000;
+    private const int AnswerSize = 4096;
     private static readonly TimeSpan AskInterval = TimeSpan.FromMilliseconds(200);
 
     private readonly ServerCore _server;
@@ -69,7 +70,7 @@ internal sealed class SlotExport : ISnapshotJob
             if (IsLost || IsPauseTooLong(now)) Ask();
         }
         else if (_feed.Failure is { } failure) Fail(failure);
-        else if (IsLost || isSilent) Fail("The connection to the destination node is lost");
+        else if (IsLost || isSilent || _replica.IsStuck(now, _server.Config.ReplTimeout * 1000L)) Fail("The connection to the destination node is lost");
         else if (Migration.State == SlotTaskState.PausesWrites && IsPauseTooLong(now)) Fail("A command runs for too long");
         else if (Migration.State == SlotTaskState.WaitsForSnapshot) Begin();
         else if (Migration.State == SlotTaskState.SendsSnapshot && _replica.State == ReplicaState.Follows) Migration.State = SlotTaskState.SendsStream;
@@ -139,9 +140,15 @@ internal sealed class SlotExport : ISnapshotJob
     {
         try
         {
-            lock (_cluster.Gate)
-                if (!_isOver && !IsLost) _replica.Give(_server.Disk.Open(Path, DiskOpen.Read));
-            _server.Disk.Delete(Path);
+            try
+            {
+                lock (_cluster.Gate)
+                    if (!_isOver && !IsLost) _replica.Give(_server.Disk.Open(Path, DiskOpen.Read));
+            }
+            finally
+            {
+                _server.Disk.Delete(Path);
+            }
             return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
@@ -196,21 +203,27 @@ internal sealed class SlotExport : ISnapshotJob
     private void Ask()
     {
         if (_asks) return;
-        _asks = true;
         _replica.Connection.Kill();
         _server.Log.LogWarning("Slot migration {Id}: the destination has not answered. Asking whether it has taken over.", Migration.Id);
         _ = Task.Run(AskAsync);
+        _asks = true;
     }
 
+    /// <summary>Asks until there is an answer, whatever fails: writes to the slots wait for it.</summary>
     private async Task AskAsync()
     {
-        try
+        for (bool isSettled = false; !isSettled;)
         {
-            while (!await TrySettleAsync().ConfigureAwait(false)) await Task.Delay(AskInterval).ConfigureAwait(false);
-        }
-        catch (Exception bug)
-        {
-            _server.Failures.WorkFailed("A slot migration failed unexpectedly", bug);
+            try
+            {
+                isSettled = await TrySettleAsync().ConfigureAwait(false);
+                if (!isSettled) await Task.Delay(AskInterval).ConfigureAwait(false);
+            }
+            catch (Exception bug)
+            {
+                _server.Failures.WorkFailed("A slot migration failed unexpectedly", bug);
+                Thread.Sleep(AskInterval);
+            }
         }
     }
 
@@ -229,7 +242,7 @@ internal sealed class SlotExport : ISnapshotJob
         try
         {
             using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(1));
-            using SlotLink link = await SlotLink.OpenAsync(_server, _cluster.AddressOf(node!), limit.Token).ConfigureAwait(false);
+            using SlotLink link = await SlotLink.OpenAsync(_server, _cluster.AddressOf(node!), limit.Token, AnswerSize).ConfigureAwait(false);
             answer = await link.AskAsync("OUTCOME", Migration.Id, Migration.SlotWords).ConfigureAwait(false);
         }
         catch (Exception failure) when (failure is IOException or InvalidDataException or OperationCanceledException or ObjectDisposedException)

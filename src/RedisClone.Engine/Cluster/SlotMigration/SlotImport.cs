@@ -2,6 +2,7 @@ using System.Globalization;
 using RedisClone.Configuration;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Durability;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Replication.Following;
 using RedisClone.Protocol;
@@ -18,8 +19,11 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// <summary>How long the source may take to see that this node has taken over, before the connection is closed.</summary>
     private static readonly TimeSpan Farewell = TimeSpan.FromSeconds(5);
 
-    /// <summary>The milliseconds within which the replicas must acknowledge the keys. The source waits for longer before it asks.</summary>
-    private const long ReplicaPatience = 3000;
+    /// <summary>
+    /// The milliseconds within which the replicas must acknowledge the keys, and within which the journal must begin. The source waits for
+    /// longer before it asks.
+    /// </summary>
+    private const long Patience = 3000;
 
     private static readonly TimeSpan DiskPoll = TimeSpan.FromMilliseconds(1);
 
@@ -143,6 +147,8 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
             task.State = SlotTaskState.Connecting;
             address = cluster.State.Find(task.Source) is { } source ? cluster.AddressOf(source) : null;
         }
+        // A client could not write these keys either.
+        if (server.DiskRefusal is { } refusal) throw new IOException(refusal);
         cluster.Drop.Run(task.Slots);
         RefuseKeptKeys();
         lock (cluster.Gate) _isFilling = !_isOver;
@@ -210,14 +216,26 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
         cluster.FinishAndTell();
     }
 
-    /// <summary>The source removes its keys after the takeover, so the keys must be on this disk before.</summary>
+    /// <summary>
+    /// The source removes its keys after the takeover, so the keys must be on this disk before. A journal that appendonly demands and that
+    /// has not begun keeps nothing.
+    /// </summary>
     private async Task MakeDurableAsync()
     {
-        if (server.Journal is not { IsOn: true } journal) return;
+        long end = ServerCore.UnixMilliseconds() + Patience;
+        JournalKeeper? journal;
+        while ((journal = server.Journal) is not { IsOn: true })
+        {
+            if (!server.Config.AppendOnly) return;
+            if (ServerCore.UnixMilliseconds() > end) throw new IOException(JournalRewrites.NotBegun);
+            await Task.Delay(DiskPoll, _end.Token).ConfigureAwait(false);
+        }
         long lsn = journal.Engine.Lsn;
-        while (journal.SafeLsn < lsn && server.Journal == journal)
+        while (journal.SafeLsn < lsn)
         {
             _end.Token.ThrowIfCancellationRequested();
+            if (server.Journal != journal && !server.Config.AppendOnly) return;
+            if (server.Journal != journal) throw new IOException(JournalRewrites.NotBegun);
             if (journal.Failure.Length > 0) throw new IOException($"The journal has failed: {journal.Failure}");
             journal.Engine.Flush();
             if (journal.SafeLsn < lsn) await Task.Delay(DiskPoll).ConfigureAwait(false);
@@ -230,7 +248,7 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     /// </summary>
     private async Task AwaitReplicasAsync()
     {
-        long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + ReplicaPatience;
+        long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + Patience;
         if (!HaveReplicas(offset)) server.Replicas.AskForOffsets();
         while (!HaveReplicas(offset))
         {

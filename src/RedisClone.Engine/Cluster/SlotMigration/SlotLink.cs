@@ -16,7 +16,7 @@ internal sealed class SlotLink : IDisposable
     private Handshake Handshake { get; }
 
     /// <summary>Connects and authenticates. Every failure is an <see cref="IOException"/>.</summary>
-    public static async Task<SlotLink> OpenAsync(ServerCore server, ReplicaOf? node, CancellationToken end)
+    public static async Task<SlotLink> OpenAsync(ServerCore server, ReplicaOf? node, CancellationToken end, int usualSize = PrimaryChannel.StreamSize)
     {
         if (node is null || server.Role.Connector is not { } connector) throw new IOException("The address of the node is not known");
         using var limit = CancellationTokenSource.CreateLinkedTokenSource(end);
@@ -25,7 +25,7 @@ internal sealed class SlotLink : IDisposable
         try
         {
             connection = await connector.ConnectAsync(node.Host, node.Port, server.Config.TlsReplication, limit.Token).ConfigureAwait(false);
-            var channel = new PrimaryChannel(connection);
+            var channel = new PrimaryChannel(connection, usualSize);
             var link = new SlotLink(connection, new Handshake(channel, server.Config, server.Log, end), channel);
             await new Handshake(channel, server.Config, server.Log, limit.Token).LogInAsync().ConfigureAwait(false);
             return link;
