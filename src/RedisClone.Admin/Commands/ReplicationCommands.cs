@@ -184,6 +184,8 @@ internal static class ReplicationCommands
     private static bool TakeOver(ref CommandContext c)
     {
         ReplicationRole role = c.Server.Role;
+        // The command may have waited for the shards. A primary that is gone may have ended its failover, and asks again if it has not.
+        if (c.IsAbandoned) return c.Fail("ERR PSYNC FAILOVER comes from a closed connection.");
         if (!role.IsReplica) return c.Fail("ERR PSYNC FAILOVER can't be sent to a master.");
         if (!c.Is(1, Encoding.ASCII.GetBytes(c.Server.History.Id))) return c.Fail("ERR PSYNC FAILOVER replid must match my replid.");
         c.Server.Log.LogInformation("Failover request received from the master: this server becomes the master");

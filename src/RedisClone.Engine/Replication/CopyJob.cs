@@ -57,10 +57,16 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
         if (Feed is not null) return null;
         try
         {
-            lock (replicas.Gate)
-                foreach (Replica replica in _takers)
-                    if (replicas.Has(replica)) replica.Give(server.Disk.Open(Path, DiskOpen.Read));
-            server.Disk.Delete(Path);
+            try
+            {
+                lock (replicas.Gate)
+                    foreach (Replica replica in _takers)
+                        if (replicas.Has(replica)) replica.Give(server.Disk.Open(Path, DiskOpen.Read));
+            }
+            finally
+            {
+                server.Disk.Delete(Path);
+            }
             return null;
         }
         catch (Exception failure) when (DiskFailure.Is(failure))

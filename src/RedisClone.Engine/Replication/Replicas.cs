@@ -335,7 +335,16 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         if (Stream.IsOpen) return;
         _lastPing = ServerCore.UnixMilliseconds();
         Stream.Open();
-        server.Effects.Attach(Stream);
+        try
+        {
+            server.Effects.Attach(Stream);
+        }
+        catch
+        {
+            // An open stream without effects would make replicas differ.
+            Stream.Close();
+            throw;
+        }
     }
 
     /// <summary>What changes from now on is in no stream, so the history gets another name.</summary>
@@ -361,8 +370,14 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
             else if (_aloneSince == 0) _aloneSince = now;
             if (_aloneSince == 0 || now - _aloneSince <= patience) return;
             _aloneSince = 0;
-            server.Effects.Detach(Stream);
-            EndStream();
+            try
+            {
+                EndStream();
+            }
+            finally
+            {
+                if (!Stream.IsOpen) server.Effects.Detach(Stream);
+            }
             server.Log.LogInformation("Replication backlog freed after {Seconds} seconds without connected replicas.", server.Config.ReplBacklogTtl);
         }
     }

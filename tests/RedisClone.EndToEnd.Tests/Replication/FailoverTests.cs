@@ -145,6 +145,30 @@ public sealed class FailoverTests
         server.AssertWell();
     }
 
+    /// <summary>The target may have taken over although its answer was lost, so only its answer ends the failover.</summary>
+    [Fact]
+    public void ATargetThatTookOverWithoutAnAnswerIsFollowed()
+    {
+        using var target = new FakePrimary(static asked => asked switch
+        {
+            1 => null,
+            2 => "-ERR PSYNC FAILOVER can't be sent to a master.\r\n",
+            _ => "+CONTINUE\r\n",
+        });
+        using ServerProcess server = ServerProcess.Ours(OfTests);
+        using var replica = new RespClient(server.Port);
+        int port = Introduce(replica, target.Port);
+        using RespClient client = server.Connect();
+        client.Expect("+OK", "SET", "k", "1");
+        client.Expect("+OK", "FAILOVER", "TO", "127.0.0.1", $"{port}", "FORCE", "TIMEOUT", "100");
+        const string follows = "master_link_status:up";
+        FollowingTests.Until(() => client.Call("INFO", "replication").Text!.Contains(follows, StringComparison.Ordinal), "not followed", server);
+        Assert.Equal(3, target.Asked);
+        Assert.Contains("master_failover_state:no-failover", client.Call("INFO", "replication").Text!, StringComparison.Ordinal);
+        Assert.Equal("slave", client.Call("ROLE")[0].Text);
+        server.AssertWell();
+    }
+
     /// <summary>Becomes a replica that takes the snapshot and never acknowledges.</summary>
     private static int Introduce(RespClient replica, int port = 0)
     {

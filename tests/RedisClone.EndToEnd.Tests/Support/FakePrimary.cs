@@ -11,11 +11,13 @@ namespace RedisClone.EndToEnd.Tests.Support;
 internal sealed class FakePrimary : IDisposable
 {
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
-    private readonly Func<int, string> _answer;
+    private readonly Func<int, string?> _answer;
     private int _asked;
 
-    /// <param name="answer">Returns the reply to the PSYNC of this number, from 1, and everything after it.</param>
-    public FakePrimary(Func<int, string> answer)
+    /// <param name="answer">
+    /// Returns the reply to the PSYNC of this number, from 1, and everything after it; null to close the connection.
+    /// </param>
+    public FakePrimary(Func<int, string?> answer)
     {
         _answer = answer;
         _listener.Start();
@@ -48,9 +50,10 @@ internal sealed class FakePrimary : IDisposable
             for (int read; (read = await stream.ReadAsync(buffer)) > 0;)
             {
                 string request = Encoding.Latin1.GetString(buffer, 0, read);
-                string reply = request.Contains("PSYNC", StringComparison.Ordinal) ? _answer(Interlocked.Increment(ref _asked))
+                string? reply = request.Contains("PSYNC", StringComparison.Ordinal) ? _answer(Interlocked.Increment(ref _asked))
                     : request.Contains("PING", StringComparison.Ordinal) ? "+PONG\r\n"
                     : request.Contains("ACK", StringComparison.Ordinal) ? "" : "+OK\r\n";
+                if (reply is null) break;
                 await stream.WriteAsync(Encoding.Latin1.GetBytes(reply));
             }
         }

@@ -1,7 +1,6 @@
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Scripting;
-using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
 using RedisClone.Storage;
 
@@ -40,23 +39,37 @@ internal sealed class CopyBeside
         }
     }
 
-    /// <summary>Replaces the old data. Returns null, or the reason why the old data stays. The caller holds every shard.</summary>
+    /// <summary>Whether <see cref="Publish"/> has replaced the old data, also if it failed afterwards.</summary>
+    public bool HasReplaced { get; private set; }
+
+    /// <summary>Replaces the old data. Returns null, or the reason of a failure. The caller holds every shard.</summary>
     public string? Publish()
     {
-        if (ReplaceLibraries() is { } problem) return problem;
+        try
+        {
+            if (ReplaceLibraries() is { } problem) return problem;
+            Replace();
+            return null;
+        }
+        catch (OutOfMemoryException)
+        {
+            return LoadRoom.LacksMemory;
+        }
+    }
+
+    private void Replace()
+    {
         _server.Snapshots.Slot.Cancel();
         Lane lane = _server.Lanes.Current;
         long now = ServerCore.UnixMilliseconds();
+        // The notes need memory, so they come first: the shards have the data of one moment, whatever fails.
         for (int i = 0; i < _server.Shards.Count; i++)
-        {
-            Shard shard = _server.Shards[i];
             for (int database = 0; database < _server.Config.Databases; database++)
-                shard.NoteReplaced(database, _stores[i].ExistingDatabase(database), lane, now);
-            shard.Replace(_stores[i]);
-        }
+                _server.Shards[i].NoteReplaced(database, _stores[i].ExistingDatabase(database), lane, now);
+        for (int i = 0; i < _server.Shards.Count; i++) _server.Shards[i].Replace(_stores[i]);
+        HasReplaced = true;
         _server.Invalidations.InvalidateAll();
         _server.Executor.FollowUp(lane, _server.Shards.All);
-        return null;
     }
 
     /// <summary>Replaces the function libraries. If one of them cannot be loaded, the old ones stay.</summary>

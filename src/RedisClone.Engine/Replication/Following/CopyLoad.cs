@@ -14,7 +14,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
     {
         var loader = new CopyLoader(server);
         if ((server.Snapshots.HasKeys || server.Scripts.Libraries.All.Count > 0) && loader.Check(file) is { } damage)
-            throw new IOException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
+            throw new UnloadableCopyException($"The snapshot of the master cannot be loaded, the old data stays: {damage}");
         // As with redis-server, clients wait for a small copy, and get the error LOADING during a large one.
         bool isLarge = file.Length > server.Config.LoadingProcessEventsIntervalBytes;
         WithoutJournal(isDeleted: true, isLarge, () =>
@@ -31,6 +31,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
     {
         string? failure = beside.Publish();
         if (failure is null) server.Role.Copied(offer, beside.Database);
+        else if (beside.HasReplaced) server.Role.LoseData(follower);
         return failure;
     });
 

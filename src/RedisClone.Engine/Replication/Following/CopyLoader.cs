@@ -1,6 +1,5 @@
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
-using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
 
@@ -34,41 +33,39 @@ internal sealed class CopyLoader(ServerCore server)
         long length = file.Length;
         Lane lane = server.Lanes.Current;
         server.Loading?.Measure(() => length, () => loader.Offset);
-        Empty(lane);
         string? failure;
         try
         {
+            Empty(lane);
             failure = loader.Load(file, out _);
+            if (failure is null) server.Executor.FollowUp(lane, server.Shards.All);
         }
         catch (OutOfMemoryException)
         {
             failure = LoadRoom.LacksMemory;
         }
         Database = Math.Max(0, loader.StreamDatabase);
-        if (failure is not null)
-        {
-            // A part of a snapshot is not the data of any moment.
-            Empty(lane);
-            return failure;
-        }
-        server.Executor.FollowUp(lane, server.Shards.All);
-        return null;
+        // A part of a snapshot is not the data of any moment.
+        if (failure is not null) AbandonAll();
+        return failure;
     }
 
     private void Empty(Lane lane)
     {
         long now = ServerCore.UnixMilliseconds();
+        for (int i = 0; i < server.Shards.Count; i++)
+            for (int database = 0; database < server.Config.Databases; database++)
+                server.Shards[i].NoteReplaced(database, after: null, lane, now);
+        AbandonAll();
+        server.Invalidations.InvalidateAll();
+    }
+
+    private void AbandonAll()
+    {
         server.Scripts.Libraries.Clear();
         for (int i = 0; i < server.Shards.Count; i++)
-        {
-            Shard shard = server.Shards[i];
             for (int database = 0; database < server.Config.Databases; database++)
-            {
-                shard.NoteReplaced(database, after: null, lane, now);
-                shard.Store.Abandon(database);
-            }
-        }
-        server.Invalidations.InvalidateAll();
+                server.Shards[i].Store.Abandon(database);
     }
 
     /// <summary>Accepts every key of a snapshot and keeps none.</summary>

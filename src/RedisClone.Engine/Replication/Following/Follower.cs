@@ -34,6 +34,9 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     private long _flushed;              // the durable offset that was acknowledged last
     private long _nextSign;
     private volatile bool _isLoading, _loadsBeside;
+    private RetryTime _copies = new((long)Pause.TotalMilliseconds, LongestPause);
+    private long _connectedAt;          // in Unix milliseconds
+    private bool _forgets;              // all data must be copied again
     private volatile LinkState _state;
 
     public LinkState State => _state;
@@ -139,44 +142,52 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     private async Task RunAsync()
     {
-        var copies = new RetryTime((long)Pause.TotalMilliseconds, LongestPause);
         while (!_end.IsCancellationRequested)
         {
-            bool isLost = false, forgets = false, isUnloadable = false;
             try
             {
-                await FollowAsync().ConfigureAwait(false);
+                TimeSpan pause = await AttemptAsync().ConfigureAwait(false);
+                if (pause > TimeSpan.Zero) await Task.Delay(pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             }
-            catch (OperationCanceledException)
+            catch (OutOfMemoryException)
             {
+                // The log and the timer need memory too.
+                Thread.Sleep(Pause);
             }
-            catch (Exception e) when (e is IOException or ObjectDisposedException or UnauthorizedAccessException)
-            {
-                isLost = _state == LinkState.Connected;
-                isUnloadable = e is UnloadableCopyException;
-                if (!_end.IsCancellationRequested) server.Log.LogWarning("{Reason}", e.Message);
-            }
-            catch (InvalidDataException e)
-            {
-                forgets = true;
-                server.Log.LogWarning("Replication stops, and all data is copied again: {Reason}", e.Message);
-            }
-            catch (Exception bug)
-            {
-                forgets = true;
-                server.Failures.WorkFailed("Replication failed unexpectedly", bug);
-            }
-            if (_state == LinkState.Connected) DownSince = ServerCore.UnixMilliseconds();
-            _state = LinkState.Connect;
-            Volatile.Write(ref _channel, null);
-            while (forgets && !TryForget()) Thread.Sleep(Pause);
-            // Each copy is work for the primary and for the network.
-            if (isUnloadable) copies.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
-            else copies.Succeeded();
-            TimeSpan pause = isUnloadable ? TimeSpan.FromMilliseconds(copies.Delay) : Pause;
-            // A primary that has just become one closes its connections and expects them again.
-            if (!isLost) await Task.Delay(pause, _end.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
+    }
+
+    /// <summary>Follows the primary until the link ends. Returns the time to wait before the next attempt.</summary>
+    private async Task<TimeSpan> AttemptAsync()
+    {
+        Exception? failure = null;
+        try
+        {
+            await FollowAsync().ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            failure = e;
+        }
+        // The log may fail for lack of memory, so it comes after the state.
+        long now = ServerCore.UnixMilliseconds();
+        bool wasConnected = _state == LinkState.Connected, isLost = failure is IOException or ObjectDisposedException or UnauthorizedAccessException;
+        _forgets |= failure is not null && !isLost && failure is not OperationCanceledException;
+        if (wasConnected) DownSince = now;
+        _state = LinkState.Connect;
+        Volatile.Write(ref _channel, null);
+        if (isLost && !_end.IsCancellationRequested) server.Log.LogWarning("{Reason}", failure!.Message);
+        else if (failure is InvalidDataException) server.Log.LogWarning("Replication stops, and all data is copied again: {Reason}", failure.Message);
+        else if (_forgets) server.Failures.WorkFailed("Replication failed unexpectedly", failure!);
+        // Each copy is work for the primary and for the network.
+        bool isInVain = failure is UnloadableCopyException || wasConnected && _forgets;
+        if (!isInVain || wasConnected && now - _connectedAt > LongestPause) _copies.Succeeded();
+        if (isInVain) _copies.Failed(now, isRequested: false);
+        while (_forgets && !TryForget()) Thread.Sleep(Pause);
+        _forgets = false;
+        // A primary that has just become one closes its connections and expects them again.
+        if (isLost && wasConnected) return TimeSpan.Zero;
+        return isInVain ? TimeSpan.FromMilliseconds(_copies.Delay) : Pause;
     }
 
     /// <summary>Makes the next attempt copy all data. False if memory is missing even for that.</summary>
@@ -224,7 +235,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         try
         {
             _state = LinkState.Connected;
-            _nextSign = ServerCore.UnixMilliseconds() + 1000;
+            _connectedAt = ServerCore.UnixMilliseconds();
+            _nextSign = _connectedAt + 1000;
             await AcknowledgeAsync().ConfigureAwait(false);
             await new StreamApplier(server, this, channel, run, server.Role.StreamDatabase).RunAsync(_end.Token).ConfigureAwait(false);
         }
@@ -235,21 +247,35 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     }
 
     /// <summary>
-    /// Asks the server, which was this server's replica, to take over. If it does not, this server becomes the primary again.
+    /// Asks the server, which was this server's replica, to take over. If it refuses, this server becomes the primary again. If the
+    /// connection is lost before the answer, the server may have taken over, so the next connection asks again.
     /// </summary>
     private async Task<Offer> HandOverAsync(Handshake handshake, string history, long from)
     {
         try
         {
-            Offer offer = await handshake.RequestAsync(history, from, takesOver: true).ConfigureAwait(false);
+            Offer offer = await RequestTakeoverAsync(handshake, history, from).ConfigureAwait(false);
             Held(server.Failover.Accepted);
             return offer;
         }
-        catch (Exception e) when (e is IOException or InvalidDataException or ObjectDisposedException && !_end.IsCancellationRequested)
+        catch (Exception e) when (e is RefusedStreamException or InvalidDataException && !_end.IsCancellationRequested)
         {
             server.Log.LogWarning("{Reason}", e.Message);
             Held(() => server.Failover.Abort("Failover target rejected psync request"));
             throw;
+        }
+    }
+
+    private static async Task<Offer> RequestTakeoverAsync(Handshake handshake, string history, long from)
+    {
+        try
+        {
+            return await handshake.RequestAsync(history, from, takesOver: true).ConfigureAwait(false);
+        }
+        catch (RefusedStreamException answer) when (answer.IsPrimaryAlready)
+        {
+            // It took over at an earlier request, whose answer was lost.
+            return await handshake.RequestAsync(history, from, takesOver: false).ConfigureAwait(false);
         }
     }
 
@@ -296,7 +322,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         string path = server.Snapshots.TemporaryPath(Snapshots.FromPrimary);
         try
         {
-            using IDiskFile file = server.Disk.Open(path, DiskOpen.New);
+            using IDiskFile file = OpenNew(path);
             await copy.ReceiveAsync(file).ConfigureAwait(false);
             server.Log.LogInformation("MASTER <-> REPLICA sync: Loading DB in memory, {Bytes} bytes", copy.BytesRead);
             _isLoading = true;
@@ -305,6 +331,18 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         finally
         {
             server.Disk.Delete(path);
+        }
+    }
+
+    private IDiskFile OpenNew(string path)
+    {
+        try
+        {
+            return server.Disk.Open(path, DiskOpen.New);
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            throw UnloadableCopyException.Unwritable(failure);
         }
     }
 

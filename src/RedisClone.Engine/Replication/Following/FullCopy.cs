@@ -49,7 +49,14 @@ internal sealed class FullCopy(PrimaryChannel channel, CancellationToken end) : 
     {
         for (int bytes; (bytes = await NextAsync().ConfigureAwait(false)) > 0;)
         {
-            file.Write(BytesRead, channel.Received[..bytes]);
+            try
+            {
+                file.Write(BytesRead, channel.Received[..bytes]);
+            }
+            catch (Exception failure) when (DiskFailure.Is(failure))
+            {
+                throw UnloadableCopyException.Unwritable(failure);
+            }
             Take(bytes);
         }
     }

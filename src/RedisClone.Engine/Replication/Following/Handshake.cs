@@ -65,7 +65,7 @@ internal sealed class Handshake(PrimaryChannel channel, ServerConfig config, ILo
             log.LogInformation("Full resync from master: {History}:{Offset}", id, offset);
             return new Offer(IsContinue: false, id, offset);
         }
-        throw new IOException($"Unexpected reply to PSYNC from master: {answer}");
+        throw new RefusedStreamException(answer);
     }
 
     private async Task ConfigureAsync(params string[] options)

@@ -10,8 +10,19 @@ internal interface IPrimaryConnector
 /// <summary>The other side refused the connection, or cannot be reached. The system knows that without a wait.</summary>
 internal sealed class RefusedConnectionException(string reason, Exception cause) : IOException(reason, cause);
 
-/// <summary>The primary's data were received and could not be loaded. The next attempt is likely to end in the same way.</summary>
-internal sealed class UnloadableCopyException(string reason) : IOException(reason);
+/// <summary>The other side has answered PSYNC, but with neither a stream nor a copy of the data.</summary>
+internal sealed class RefusedStreamException(string answer) : IOException($"Unexpected reply to PSYNC from master: {answer}")
+{
+    /// <summary>Whether the other side does not take over because it is a primary already.</summary>
+    public bool IsPrimaryAlready => answer.Contains("can't be sent to a master", StringComparison.Ordinal);
+}
+
+/// <summary>The primary's data could not be stored or loaded. The next attempt is likely to end in the same way.</summary>
+internal sealed class UnloadableCopyException(string reason) : IOException(reason)
+{
+    public static UnloadableCopyException Unwritable(Exception failure) =>
+        new($"The snapshot of the master cannot be written to the disk: {failure.Message}");
+}
 
 /// <summary>A connection to a primary. <see cref="IDisposable.Dispose"/> also ends a pending read.</summary>
 internal interface IPrimaryConnection : IDisposable
