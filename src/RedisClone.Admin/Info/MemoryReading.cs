@@ -12,7 +12,7 @@ internal sealed class MemoryReading
         server.Sampler.NoteMemory(Usage.Used);
         Peak = server.Sampler.PeakMemory;
         Resident = MemoryUsage.Resident;
-        Interpreter = server.Scripts.AllocatedBytes;
+        Interpreter = server.Scripts.InterpreterBytes;
         Functions = server.Scripts.Libraries.LuaBytes;
     }
 

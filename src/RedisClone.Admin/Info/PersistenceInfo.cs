@@ -44,7 +44,7 @@ internal static class PersistenceInfo
             Gauge("redis_aof_last_bgrewrite_status", "1 if the last rewrite succeeded.", place: 37)),
         new("aof_rewrites", r => r.Server.Rewrites.Rewrites),
         new("aof_rewrites_consecutive_failures", r => r.Server.Rewrites.ConsecutiveFailures),
-        new("aof_last_write_status", r => Status(r.Server.Journal is not { WriteRefusal.Length: > 0 }),
+        new("aof_last_write_status", r => Status(r.Server.Journal is not { WriteRefusal.Length: > 0 } && !r.Server.Rewrites.IsSuspended),
             Gauge("redis_aof_last_write_status", "1 unless the journal cannot be written.", place: 38)),
         new("aof_last_cow_size", _ => 0),
         new("aof_last_load_errors", r => r.Journal?.LoadErrors),

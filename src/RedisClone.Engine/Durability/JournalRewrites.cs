@@ -10,7 +10,7 @@ namespace RedisClone.Engine.Durability;
 internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 {
     /// <summary>The error of writes until the rewrite after a copy succeeds.</summary>
-    public const string NotBegun = "the journal of the data that was copied has not begun";
+    public const string NotBegun = "the journal of the present data has not begun";
 
     private JournalKeeper? _keeper;
     private volatile LoneBaseJob? _loneBase;
@@ -128,6 +128,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             JournalKeeper journal = server.Journal!;
             server.Journal = null;
             journal.TurnOff();
+            if (!server.Config.AppendOnly) _isSuspended = false;
             return null;
         }
         if (_loneBase is { } loneBase)
@@ -260,7 +261,12 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
         public void Ended(SnapshotRun run, string? failure)
         {
-            if (failure is not null) journal.Engine.AbandonBase();
+            if (failure is not null)
+            {
+                journal.Engine.AbandonBase();
+                // Without its first base the journal keeps nothing, so it must not let the server confirm more.
+                if (!run.IsCancelled && server.Journal == journal && !journal.IsOn) rewrites._isSuspended = true;
+            }
             rewrites.Ended(run, failure);
         }
     }

@@ -49,7 +49,10 @@ internal sealed class ScriptEngine
     public ScriptRuns Runs { get; }
 
     /// <summary>The bytes that all interpreters use.</summary>
-    public long AllocatedBytes => Main.State.AllocatedBytes + _pool.AllocatedBytes + Volatile.Read(ref _takenMemory);
+    public long InterpreterBytes => Main.State.AllocatedBytes + _pool.AllocatedBytes + Volatile.Read(ref _takenMemory);
+
+    /// <summary>The bytes of the interpreters and of the texts of scripts and libraries. Any thread may call it.</summary>
+    public long AllocatedBytes => InterpreterBytes + Cache.SourceBytes + Libraries.SourceBytes;
 
     /// <summary>
     /// Whether scripts and libraries keep as much of a heap with a limit as they may. Scripts that came with EVAL give way first. The caller

@@ -288,6 +288,36 @@ public sealed class FailingDiskTests : IDisposable
         Assert.Contains("aof_last_write_status:ok", Ask(server, "INFO persistence"), StringComparison.Ordinal);
     }
 
+    /// <summary>
+    /// A journal that is turned on while the server runs keeps nothing before its first base is complete. If the base cannot be written,
+    /// writes are refused until it can.
+    /// </summary>
+    [Theory]
+    [InlineData("always")]
+    [InlineData("everysec")]
+    public async Task WritesAreRefusedIfAJournalCannotBegin(string policy)
+    {
+        await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk, Enum.Parse<AppendFsync>(policy, ignoreCase: true));
+        using TestClient client = server.Connect();
+        Set(client);
+        Assert.Equal("OK", client.Run("CONFIG SET appendonly no"));
+        _disk.Faults = Faults.Open;
+        Assert.Equal("OK", client.Run("CONFIG SET appendonly yes"));
+        await client.UntilAsync("INFO persistence", info => info.Contains("aof_last_bgrewrite_status:err", StringComparison.Ordinal));
+        using TestClient other = server.Connect();
+        Assert.StartsWith("MISCONF Errors writing to the AOF file: ", other.Run("SET x y"), StringComparison.Ordinal);
+        Assert.Contains("aof_last_write_status:err", other.Run("INFO persistence"), StringComparison.Ordinal);
+        Assert.Equal("OK", other.Run("CONFIG SET appendonly no"));
+        Assert.Equal("OK", other.Run("SET x y"));
+        Assert.Equal("OK", other.Run("CONFIG SET appendonly yes"));
+        _disk.Faults = Faults.None;
+        await UntilWrittenAsync(server, "SET begun yes", () => Ask(server, "BGREWRITEAOF"));
+        _acknowledged["begun"] = "yes";
+        await other.UntilAsync("WAITAOF 1 0 10", static reply => reply == "[1 0]");
+        for (int i = 0; i < 20; i++) Set(other);
+        await AssertComesBackAsync(TransportKind.Auto);
+    }
+
     private static int ShardOf(RunningServer server, string key) => server.Core.Shards.Of(KeyHash.Of(Encoding.UTF8.GetBytes(key))).Index;
 
     private static Task<RunningServer> StartAsync(

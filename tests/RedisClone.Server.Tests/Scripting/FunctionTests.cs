@@ -36,6 +36,26 @@ public sealed class FunctionTests
     }
 
     [Fact]
+    public async Task TextsCountForMaxmemory()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        string comment = " --" + new string('x', 6_000_000);
+        Assert.Equal("long", client.Call("FUNCTION", "LOAD", Library("long", "f") + comment));
+        Assert.Equal("OK", client.Run("CONFIG SET maxmemory 5mb"));
+        Assert.StartsWith("OOM ", client.Run("SET k v"), StringComparison.Ordinal);
+        Assert.StartsWith("OOM ", client.Call("FUNCTION", "LOAD", Library("other", "g")), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Run("FUNCTION DELETE long"));
+        Assert.Equal("OK", client.Run("SET k v"));
+        Assert.Equal("OK", client.Run("CONFIG SET maxmemory 0"));
+        client.Call("SCRIPT", "LOAD", "return 1" + comment);
+        Assert.Equal("OK", client.Run("CONFIG SET maxmemory 5mb"));
+        Assert.StartsWith("OOM ", client.Run("SET k w"), StringComparison.Ordinal);
+        Assert.Equal("OK", client.Run("SCRIPT FLUSH"));
+        Assert.Equal("OK", client.Run("SET k w"));
+    }
+
+    [Fact]
     public async Task AFailedLoadChangesNothing()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
