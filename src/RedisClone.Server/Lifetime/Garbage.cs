@@ -12,7 +12,7 @@ namespace RedisClone.Server.Lifetime;
 /// server allocates so little that the garbage of large requests and disconnected clients could stay for hours. This service
 /// periodically measures the memory that belongs neither to data nor to clients. If it has grown, the service starts a
 /// collection concurrent with running commands, which is short because there are few live objects. Such a collection keeps the
-/// memory for later use. On an idle server, the memory is returned to the operating system.
+/// memory for later use. On an idle server, the memory is returned to the operating system; on a busy one, if it is much for a minute.
 /// </summary>
 internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListenerFactory> transports) : BackgroundService
 {
@@ -26,12 +26,19 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
     /// <summary>Collections until the remaining memory counts as in use. The interval doubles after each of them.</summary>
     private const int Attempts = 5;
 
+    /// <summary>A busy server returns more memory than this, which a burst of large replies has left.</summary>
+    private const long Burst = 256 << 20;
+
+    /// <summary>The looks in turn at which a busy server has that much, before it is returned: a minute.</summary>
+    private const int LooksAfterBurst = 12;
+
     private long _inUse;
     private bool _hasCollected = true;
     private long _stays;
     private long _commands;
     private int _attempts;
     private int _looks;
+    private int _looksAfterBurst;
 
     protected override async Task ExecuteAsync(CancellationToken stoppingToken)
     {
@@ -57,8 +64,10 @@ internal sealed class Garbage(ServerCore server, IEnumerable<IConnectionListener
 
     private void Look()
     {
-        if (IsIdle()) GiveBack();
-        else Collect();
+        bool isIdle = IsIdle();
+        if (!isIdle) Collect();
+        _looksAfterBurst = Held() - _stays > Burst ? _looksAfterBurst + 1 : 0;
+        if (isIdle || _looksAfterBurst >= LooksAfterBurst) GiveBack();
     }
 
     private void Collect()
