@@ -71,6 +71,9 @@ internal sealed class OfflineCommands(IDisk disk, ServerConfig config, TextWrite
         int worst = Whole;
         foreach (Found journal in journals) worst = Math.Max(worst, VerifyJournal(journal.Names, journal.IsOldStyle));
         foreach (string snapshot in snapshots) worst = Math.Max(worst, VerifySnapshot(snapshot));
+        if (journals.Count > 0 && snapshots.Count > 0)
+            output.WriteLine($"{directory}: a start loads one of these: with appendonly yes the journal {config.AppendDirname}/{config.AppendFilename}, " +
+                $"otherwise the snapshot {config.DbFilename}.");
         return worst;
     }
 

@@ -28,6 +28,7 @@ public sealed class OfflineCommandTests : IDisposable
         Assert.True(code == 0, output);
         Assert.Contains("Clean: ", output, StringComparison.Ordinal);
         Assert.Contains("dump.rdb: whole", output, StringComparison.Ordinal);
+        Assert.Contains("with appendonly yes the journal appendonlydir/appendonly.aof, otherwise the snapshot dump.rdb.", output, StringComparison.Ordinal);
         Assert.Equal(0, ServerProcess.RunOurs("verify", Path.Combine(_folder, "appendonlydir")).ExitCode);
         Assert.Equal(3, ServerProcess.RunOurs("verify", Path.Combine(_folder, "nothing")).ExitCode);
         Assert.Equal(3, ServerProcess.RunOurs("verify").ExitCode);
