@@ -45,6 +45,7 @@ internal sealed class ClusterMember : IDisposable
         Failures = new FailureReports(server, this);
         Votes = new Votes(server, this);
         Election = new Election(server, this);
+        Takeover = new Takeover(server, this);
         ManualFailover = new ManualFailover(server, this);
         ReplicaMigration = new ReplicaMigration(server, this);
         Redirection = new Redirection(server, this);
@@ -77,6 +78,8 @@ internal sealed class ClusterMember : IDisposable
 
     public Election Election { get; }
 
+    public Takeover Takeover { get; }
+
     public ManualFailover ManualFailover { get; }
 
     public ReplicaMigration ReplicaMigration { get; }
@@ -93,12 +96,6 @@ internal sealed class ClusterMember : IDisposable
 
     /// <summary>Whether the data is loaded and the bus speaks.</summary>
     public bool HasBegun { get; private set; }
-
-    /// <summary>Whether this node has won an election and becomes a primary as soon as all shards are held.</summary>
-    public bool IsTakingOver { get; private set; }
-
-    /// <summary>Whether that election was the one of a manual failover.</summary>
-    private bool _wonManually;
 
     /// <summary>Reads nodes.conf, or creates it. Null, or the reason why the server must not start.</summary>
     public string? Prepare()
@@ -287,7 +284,7 @@ internal sealed class ClusterMember : IDisposable
     public void Follow(ClusterNode primary)
     {
         // A takeover that still waits for the shards was that of another primary's slots.
-        IsTakingOver = false;
+        Takeover.Drop();
         if (primary.ShardId != State.Myself.ShardId) _server.Role.ForgetAge();
         State.MakeMyselfReplicaOf(primary);
         // Writes that wait for a manual failover must find their slots gone.
@@ -295,34 +292,10 @@ internal sealed class ClusterMember : IDisposable
         ManualFailover.Reset();
     }
 
-    /// <summary>Makes this node the primary of its shard as soon as all shards are held, so that no write is refused in between.</summary>
-    public void TakeOver(bool isManual) => (IsTakingOver, _wonManually) = (true, isManual);
-
-    /// <summary>
-    /// Replaces the primary after an election that this node has won, unless its reason has gone meanwhile: the primary serves again, and
-    /// this node lacks what it has confirmed since. The caller holds the lock and every shard.
-    /// </summary>
-    public void FinishTakeOver()
-    {
-        if (_wonManually ? ManualFailover.MayTakeOver(ServerCore.UnixMilliseconds()) : State.Myself.Primary is { IsFailed: true })
-        {
-            ReplacePrimary();
-            return;
-        }
-        IsTakingOver = false;
-        _server.Log.LogWarning("The election was won too late: {Reason}.", _wonManually ? "the manual failover has timed out" : "the master works again");
-    }
-
-    /// <summary>Drops a takeover that waits for the shards, because its manual failover is over.</summary>
-    public void DropManualTakeOver()
-    {
-        if (_wonManually) IsTakingOver = false;
-    }
-
     /// <summary>Makes this node the primary of its shard. The caller holds the lock and every shard.</summary>
     public void ReplacePrimary()
     {
-        IsTakingOver = false;
+        Takeover.Drop();
         if (!State.Myself.IsReplica || State.Myself.Primary is not { } former) return;
         try
         {
@@ -359,7 +332,7 @@ internal sealed class ClusterMember : IDisposable
             State.MakePrimary(State.Myself);
             _server.Role.Lead();
         }
-        IsTakingOver = false;
+        Takeover.Drop();
         State.CloseAllSlots();
         ManualFailover.Reset();
         State.Removable.Clear();

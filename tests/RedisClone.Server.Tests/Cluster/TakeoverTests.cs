@@ -32,7 +32,7 @@ public sealed class TakeoverTests
     public void AnElectionCountsWhileThePrimaryHasFailed(bool hasFailed)
     {
         _primary.Flags |= NodeFlags.Failed;
-        Member.TakeOver(isManual: false);
+        Member.Takeover.Begin(isManual: false);
         if (!hasFailed) _primary.Flags &= ~NodeFlags.Failed;
         Finish();
         Assert.Equal(hasFailed, State.Myself.IsPrimary);
@@ -46,16 +46,16 @@ public sealed class TakeoverTests
     public void AManualFailoverCountsUntilItTimesOut(int age, bool takesOver)
     {
         Member.ManualFailover.Begin(ServerCore.UnixMilliseconds() - age, isForced: true);
-        Member.TakeOver(isManual: true);
+        Member.Takeover.Begin(isManual: true);
         Member.ManualFailover.Tend(ServerCore.UnixMilliseconds());
-        Assert.Equal(age <= 5000, Member.IsTakingOver);
-        if (Member.IsTakingOver) Finish();
+        Assert.Equal(age <= 5000, Member.Takeover.IsPending);
+        if (Member.Takeover.IsPending) Finish();
         Assert.Equal(takesOver, State.Myself.IsPrimary);
     }
 
     private void Finish()
     {
-        lock (Member.Gate) Member.FinishTakeOver();
-        Assert.False(Member.IsTakingOver);
+        lock (Member.Gate) Member.Takeover.Finish();
+        Assert.False(Member.Takeover.IsPending);
     }
 }

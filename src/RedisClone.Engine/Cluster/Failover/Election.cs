@@ -35,7 +35,7 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
     {
         bool isManual = cluster.ManualFailover.MayStart;
         ClusterNode myself = State.Myself;
-        if (!myself.IsReplica || myself.Primary is not { } primary || primary.Slots.Count == 0 || cluster.IsTakingOver) return;
+        if (!myself.IsReplica || myself.Primary is not { } primary || primary.Slots.Count == 0 || cluster.Takeover.IsPending) return;
         if (!isManual && (!primary.IsFailed || server.Config.ClusterReplicaNoFailover || IsDataTooOld(now))) return;
         long timeout = Math.Max(LeastTimeout, server.Config.ClusterNodeTimeout * 2);
         long age = now - _startsAt;
@@ -90,7 +90,7 @@ internal sealed class Election(ServerCore server, ClusterMember cluster)
         server.Log.LogInformation("Failover election won: I'm the new master. Epoch {Epoch}.", _epoch);
         if (State.Myself.ConfigEpoch < _epoch) State.Myself.ConfigEpoch = _epoch;
         _startsAt = 0;
-        cluster.TakeOver(isManual);
+        cluster.Takeover.Begin(isManual);
     }
 
     /// <summary>The number of replicas of the same primary that have more data.</summary>

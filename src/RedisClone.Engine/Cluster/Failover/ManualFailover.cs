@@ -95,7 +95,7 @@ internal sealed class ManualFailover(ServerCore server, ClusterMember cluster)
     {
         if (_holdsWrites) server.Pause.ReleaseWrites();
         (_endsAt, _successor, _primaryOffset, MayStart) = (0, null, -1, false);
-        cluster.DropManualTakeOver();
+        cluster.Takeover.DropManual();
         _holdsWrites = _isQuiet = false;
     }
 

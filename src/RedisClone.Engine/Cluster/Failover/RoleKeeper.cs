@@ -14,7 +14,7 @@ internal sealed class RoleKeeper(ServerCore server, ClusterMember cluster)
     /// <summary>Begins the change if the roles differ. The caller holds the lock of the cluster.</summary>
     public void Look()
     {
-        if (!cluster.HasBegun || !cluster.IsTakingOver && Wanted() == server.Role.Primary || Interlocked.Exchange(ref _runs, 1) != 0) return;
+        if (!cluster.HasBegun || !cluster.Takeover.IsPending && Wanted() == server.Role.Primary || Interlocked.Exchange(ref _runs, 1) != 0) return;
         try
         {
             ThreadPool.UnsafeQueueUserWorkItem(static self => self.Run(), this, preferLocal: false);
@@ -53,7 +53,7 @@ internal sealed class RoleKeeper(ServerCore server, ClusterMember cluster)
     {
         lock (cluster.Gate)
         {
-            if (cluster.IsTakingOver) cluster.FinishTakeOver();
+            if (cluster.Takeover.IsPending) cluster.Takeover.Finish();
             ReplicaOf? wanted = Wanted();
             if (wanted == server.Role.Primary) return;
             if (wanted is null) server.Role.Lead();

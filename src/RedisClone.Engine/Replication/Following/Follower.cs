@@ -160,6 +160,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
     /// <summary>Follows the primary until the link ends. Returns the time to wait before the next attempt.</summary>
     private async Task<TimeSpan> AttemptAsync()
     {
+        ForgetIfDue();
         Exception? failure = null;
         try
         {
@@ -172,22 +173,28 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         // The log may fail for lack of memory, so it comes after the state.
         long now = ServerCore.UnixMilliseconds();
         bool wasConnected = _state == LinkState.Connected, isLost = failure is IOException or ObjectDisposedException or UnauthorizedAccessException;
-        _forgets |= failure is not null && !isLost && failure is not OperationCanceledException;
+        bool isWrong = failure is not null && !isLost && failure is not OperationCanceledException;
+        _forgets |= isWrong;
         if (wasConnected) DownSince = now;
         _state = LinkState.Connect;
         Volatile.Write(ref _channel, null);
         if (isLost && !_end.IsCancellationRequested) server.Log.LogWarning("{Reason}", failure!.Message);
         else if (failure is InvalidDataException) server.Log.LogWarning("Replication stops, and all data is copied again: {Reason}", failure.Message);
-        else if (_forgets) server.Failures.WorkFailed("Replication failed unexpectedly", failure!);
+        else if (isWrong) server.Failures.WorkFailed("Replication failed unexpectedly", failure!);
         // Each copy is work for the primary and for the network.
-        bool isInVain = failure is UnloadableCopyException || wasConnected && _forgets;
+        bool isInVain = failure is UnloadableCopyException || wasConnected && isWrong;
         if (!isInVain || wasConnected && now - _connectedAt > LongestPause) _copies.Succeeded();
         if (isInVain) _copies.Failed(now, isRequested: false);
-        while (_forgets && !TryForget()) Thread.Sleep(Pause);
-        _forgets = false;
+        ForgetIfDue();
         // A primary that has just become one closes its connections and expects them again.
         if (isLost && wasConnected) return TimeSpan.Zero;
         return isInVain ? TimeSpan.FromMilliseconds(_copies.Delay) : Pause;
+    }
+
+    private void ForgetIfDue()
+    {
+        while (_forgets && !TryForget()) Thread.Sleep(Pause);
+        _forgets = false;
     }
 
     /// <summary>Makes the next attempt copy all data. False if memory is missing even for that.</summary>
