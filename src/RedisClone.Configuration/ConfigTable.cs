@@ -8,7 +8,11 @@ internal sealed record ParameterGroup(string Title, IReadOnlyList<Parameter> Par
 /// </summary>
 internal sealed partial class ConfigTable(ServerConfig config)
 {
-    private readonly Lock _gate = new();
+    // One change at a time. A change may wait for an event loop, so an event loop must not wait for this lock.
+    private readonly Lock _changing = new();
+
+    // The values. It is held for moments only.
+    private readonly Lock _values = new();
     private readonly Dictionary<Parameter, List<Func<string?>>> _applies = [];
 
     public static IReadOnlyList<ParameterGroup> Groups { get; } =
@@ -53,7 +57,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     public void OnChanged(string name, Func<string?> apply)
     {
         Parameter parameter = Find(name) ?? throw new ArgumentException($"no parameter '{name}'", nameof(name));
-        lock (_gate)
+        lock (_changing)
         {
             if (_applies.TryGetValue(parameter, out List<Func<string?>>? others)) others.Add(apply);
             else _applies.Add(parameter, [apply]);
@@ -67,7 +71,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     {
         var answer = new List<KeyValuePair<string, string>>();
         var seen = new HashSet<string>(StringComparer.OrdinalIgnoreCase);
-        lock (_gate)
+        lock (_values)
         {
             foreach (string pattern in patterns)
             {
@@ -87,37 +91,61 @@ internal sealed partial class ConfigTable(ServerConfig config)
     /// <summary>CONFIG SET: sets all values and returns null, or sets none and returns the error reply.</summary>
     public string? Set(IReadOnlyList<KeyValuePair<string, string>> values, bool isLocalClient = true, string? whileLoading = null)
     {
-        lock (_gate)
+        lock (_changing)
         {
             if (Refusal(values, isLocalClient, whileLoading) is { } refusal) return refusal;
 
             var restores = new List<Action>(values.Count);
             var applies = new List<(Func<string?> Apply, string Name)>();
-            foreach ((string name, string value) in values)
+            try
             {
-                Parameter parameter = ByName[name];
-                string before = parameter.GetText(config);
-                restores.Add(parameter.Remember(config));
-                if ((parameter.Set(config, SetWords(parameter, value)) ?? NotSupported(parameter, config)) is { } error)
-                {
-                    RunBackwards(restores);
-                    return Failure(name.ToLowerInvariant(), error);
-                }
-                bool isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
-                if (!isChange || !_applies.TryGetValue(parameter, out List<Func<string?>>? all)) continue;
-                foreach (Func<string?> apply in all)
-                    if (!applies.Exists(known => known.Apply == apply)) applies.Add((apply, name.ToLowerInvariant()));
+                if ((SetValues(values, restores, applies) ?? Apply(applies)) is not { } error) return null;
+                Restore(restores, applies);
+                return error;
             }
-
-            foreach ((Func<string?> apply, string name) in applies)
+            catch
             {
-                if (apply() is not { } error) continue;
-                RunBackwards(restores);
-                foreach ((Func<string?> again, string _) in applies) again();
-                return Failure(name, error);
+                Restore(restores, applies);
+                throw;
             }
-            return null;
         }
+    }
+
+    private string? SetValues(IReadOnlyList<KeyValuePair<string, string>> values, List<Action> restores, List<(Func<string?> Apply, string Name)> applies)
+    {
+        foreach ((string name, string value) in values)
+        {
+            Parameter parameter = ByName[name];
+            string before = parameter.GetText(config);
+            restores.Add(parameter.Remember(config));
+            string? error;
+            lock (_values) error = parameter.Set(config, SetWords(parameter, value)) ?? NotSupported(parameter, config);
+            if (error is not null)
+            {
+                // Nothing is applied yet.
+                applies.Clear();
+                return Failure(name.ToLowerInvariant(), error);
+            }
+            bool isChange = parameter.Has(ParameterFlags.Volatile) || parameter.GetText(config) != before;
+            if (!isChange || !_applies.TryGetValue(parameter, out List<Func<string?>>? all)) continue;
+            foreach (Func<string?> apply in all)
+                if (!applies.Exists(known => known.Apply == apply)) applies.Add((apply, name.ToLowerInvariant()));
+        }
+        return null;
+    }
+
+    private static string? Apply(List<(Func<string?> Apply, string Name)> applies)
+    {
+        foreach ((Func<string?> apply, string name) in applies)
+            if (apply() is { } error) return Failure(name, error);
+        return null;
+    }
+
+    private void Restore(List<Action> restores, List<(Func<string?> Apply, string Name)> applies)
+    {
+        lock (_values)
+            for (int i = restores.Count - 1; i >= 0; i--) restores[i]();
+        foreach ((Func<string?> again, string _) in applies) again();
     }
 
     /// <summary>
@@ -126,7 +154,7 @@ internal sealed partial class ConfigTable(ServerConfig config)
     public string? Rewrite(bool everything = false)
     {
         if (config.ConfigFile is not { } path) return "ERR The server is running without a config file";
-        lock (_gate)
+        lock (_changing)
         {
             return ConfigRewriter.Rewrite(path, this, config, everything) is { } error ? $"ERR Rewriting config file: {error}" : null;
         }
@@ -160,11 +188,6 @@ internal sealed partial class ConfigTable(ServerConfig config)
     /// <summary>A value of CONFIG SET is split at each space without regard to quotes, unlike a line of a file.</summary>
     private static string[] SetWords(Parameter parameter, string value) =>
         !parameter.TakesWords ? [value] : value.Length == 0 ? [] : value.Split(' ');
-
-    private static void RunBackwards(List<Action> actions)
-    {
-        for (int i = actions.Count - 1; i >= 0; i--) actions[i]();
-    }
 
     private static Dictionary<string, Parameter> IndexByName()
     {

@@ -190,6 +190,12 @@ internal static class Limits
     /// <summary>Bytes of an incomplete request from a client that has not authenticated.</summary>
     public const int UnauthenticatedQuery = 1024 * 1024;
 
+    /// <summary>Bytes of replies that a client leaves unread before it has authenticated.</summary>
+    public const int UnauthenticatedOutput = 1024 * 1024;
+
+    /// <summary>Milliseconds for which a client that has ended its requests may leave its last replies unread.</summary>
+    public const int LastReplyPatience = 60_000;
+
     /// <summary>
     /// Memory cost of a watched key or a subscription, in addition to its name: two arrays, and entries in tables of the session
     /// and of the shard or channel.

@@ -144,8 +144,9 @@ internal static class ReplicationCommands
         }
         c.BlockFor(timeout, Answer, waiter =>
         {
-            if (wanted > 0) replicas.WakeWhen(IsMet, waiter);
-            else journal!.WakeWhenDurable(lsn, waiter);
+            if (wanted == 0) journal!.WakeWhenDurable(lsn, waiter);
+            else replicas.WakeWhen(IsMet, waiter);
+            if (wanted > 0 && local > 0) journal!.FlushSoon();
         });
     }
 

@@ -85,8 +85,9 @@ internal static class ServerCommands
         else if (abort) c.Fail("ERR No shutdown in progress.");
         if (!abort && !options.HasFlag(ShutdownOptions.NoSave) && c.Server.Scripts.Runs.BusyError is { } busy) c.Fail(busy);
         if (c.Failed || abort) return;
-        c.BlockFor(0, static reply => reply.Error("ERR Errors trying to SHUTDOWN. Check logs."));
-        _ = AwaitAsync(c.Server.Shutdown.Begin(options, "User requested shutdown..."), c.Waiter!);
+        Shutdown shutdown = c.Server.Shutdown;
+        c.BlockFor(0, static reply => reply.Error("ERR Errors trying to SHUTDOWN. Check logs."),
+            waiter => _ = AwaitAsync(shutdown.Begin(options, "User requested shutdown..."), waiter));
     }
 
     /// <summary>Answers the client with an error if the server continues. Else the shutdown disconnects it.</summary>

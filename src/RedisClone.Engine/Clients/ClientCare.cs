@@ -14,10 +14,14 @@ internal sealed class ClientCare(ServerCore server)
         foreach (Session session in server.Sessions.Unordered)
         {
             IClientConnection connection = session.Connection!;
-            if (connection.UnsentBytes > 0) connection.KillIfOverLimit();
+            long unsent = connection.UnsentBytes;
+            if (unsent > 0) connection.KillIfOverLimit();
+            // A client that reads a long reply is not idle.
+            if (unsent != session.UnsentBefore) (session.UnsentBefore, session.LastInteraction) = (unsent, now);
             if (timeout == 0 || now - session.LastInteraction <= timeout) continue;
             // A client that waits for messages, is blocked or is paused is not idle.
-            if (session.Class != ClientClass.Normal || session.IsPrimary || session.Waiter is not null || session.IsPaused) continue;
+            bool waits = session.Class != ClientClass.Normal || session.Waiter is not null || session.IsPaused || server.Monitors.Contains(session);
+            if (waits || session.IsPrimary) continue;
             server.Log.LogDebug("Closing idle client");
             connection.Kill();
         }

@@ -179,6 +179,9 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
 
     public long LastInteraction { get; set; }
 
+    /// <summary>The bytes of output that were not sent when idle clients were last looked for.</summary>
+    public long UnsentBefore { get; set; }
+
     /// <summary>The last command that was run, or that the client is blocked in.</summary>
     public CommandRow? LastCommand { get; set; }
 

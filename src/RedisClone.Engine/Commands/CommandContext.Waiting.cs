@@ -101,6 +101,12 @@ internal ref partial struct CommandContext
         return waiter;
     }
 
+    /// <summary>Ends a wait for work that could not begin.</summary>
+    public void EndWork(Waiter waiter)
+    {
+        if (waiter.TryClaim(WakeReason.Again)) Unblock(waiter);
+    }
+
     /// <summary>Ends a wait that lacked memory. Returns false if its timer has claimed the waiter, which then resumes by itself.</summary>
     private bool TryWithdraw(Waiter waiter)
     {
@@ -130,7 +136,7 @@ internal ref partial struct CommandContext
         // The client may have gone before its waiter was visible. With the full fence, either this thread sees that, or the
         // other thread sees the waiter.
         Interlocked.MemoryBarrier();
-        if (Session.Connection is { IsClosed: true }) waiter.Wake(WakeReason.Closed);
+        if (Session.CloseAfterReply || Session.Connection is { IsClosed: true }) waiter.Wake(WakeReason.Closed);
     }
 
     private readonly void NoteWrittenKeys(Waiter waiter, int firstKey, int keyCount)

@@ -141,6 +141,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         _engine.Policy = PolicyOf(_server.Config.AppendFsync);
         TellGates();
+        if (Volatile.Read(ref _awaited) > 0) FlushSoon();
     }
 
     /// <summary>
@@ -231,9 +232,19 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (_directory is not { } directory) return "there is no append-only directory";
         if (_engine.State != JournalState.Running) return "the journal has no complete base";
         if (Stop() is { } failure) return failure;
-        empty();
         // The data in memory is gone, and the journal is stopped. A restart must decide whether the files are usable.
-        if (Begin(directory) is { } reason) Fatal.End(reason);
+        string? reason;
+        try
+        {
+            empty();
+            reason = Begin(directory);
+        }
+        catch (Exception error)
+        {
+            Fatal.End("the journal could not be loaded again", error);
+            throw;
+        }
+        if (reason is not null) Fatal.End(reason);
         return null;
     }
 
@@ -400,11 +411,17 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
             _waiters.Add((lsn, waiter));
             Volatile.Write(ref _awaited, _waiters.Count);
         }
-        // With appendfsync no, the operating system may write much later, but a client waits for the flush now.
-        if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
-        else AppendedElsewhere();
+        FlushSoon();
         // Race: the LSN may have become durable before the waiter was registered.
         WakeWaiters();
+    }
+
+    /// <summary>Has everything flushed for a client that waits for it, at the next flush of the policy at the latest.</summary>
+    public void FlushSoon()
+    {
+        // With appendfsync no, the operating system may write much later.
+        if (_engine.Policy == FlushPolicy.No) ThreadPool.UnsafeQueueUserWorkItem(static engine => engine.Flush(), _engine, preferLocal: false);
+        else AppendedElsewhere();
     }
 
     /// <summary>Wakes the waiters whose LSN is safe, or all of them if there is no journal any more.</summary>

@@ -142,9 +142,13 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             server.Log.LogWarning("AOF can't be turned on: {Problem}", problem);
             return "Unable to turn on AOF. Check server logs.";
         }
-        // No effect counts as durable before the first base is installed, so that base is begun as soon as possible.
+        // appendfsync may have changed while the journal was off.
+        Keeper.Adapt();
+        // No effect counts as durable before the first base is installed, so that base is begun as soon as possible. It stays scheduled
+        // until it begins: a job that lacks memory before is repeated.
+        _scheduled = true;
         server.Journal = Keeper;
-        if (!slot.TryStart(SnapshotKind.Rewrite, () => new RewriteJob(this, server, Keeper), isHeld: false)) _scheduled = true;
+        slot.TryStart(SnapshotKind.Rewrite, () => new RewriteJob(this, server, Keeper), isHeld: false);
         return null;
     }
 
@@ -173,9 +177,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (!_scheduled && (!_retry.HasCome(now) || server.Journal is not { } journal || !(IsWanted(journal) || HasGrown(journal)))) return;
         slot.TryStart(SnapshotKind.Rewrite, () =>
         {
-            bool isRequested = _scheduled;
-            _scheduled = false;
-            return NewJob(isRequested, out _);
+            ISnapshotJob? job = NewJob(_scheduled, out _);
+            if (job is null) _scheduled = false;
+            return job;
         }, isHeld: false);
     }
 
@@ -249,12 +253,23 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
         public SnapshotOrder? Mark()
         {
-            // From here on, the state of the journal decides about writes: it has failed if this rewrite fails.
-            if (journal.BeginBase(_asRdb, rewrites._isSuspended ? NotBegun : "") is not { } order) return null;
-            rewrites._isSuspended = false;
-            server.Log.LogInformation("Background append only file rewriting started");
-            _lsn = order.Lsn;
-            return order;
+            rewrites._scheduled = false;
+            try
+            {
+                // From here on, the state of the journal decides about writes: it has failed if this rewrite fails.
+                if (journal.BeginBase(_asRdb, rewrites._isSuspended ? NotBegun : "") is not { } order) return null;
+                rewrites._isSuspended = false;
+                server.Log.LogInformation("Background append only file rewriting started");
+                _lsn = order.Lsn;
+                return order;
+            }
+            catch
+            {
+                // Nothing else ends a rebuild that no job continues.
+                journal.Engine.AbandonBase();
+                rewrites._scheduled = true;
+                throw;
+            }
         }
 
         public string? Publish() => journal.InstallBase(_lsn, _asRdb);
@@ -280,6 +295,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
 
         public SnapshotOrder? Mark()
         {
+            rewrites._scheduled = false;
             lock (_leaving)
             {
                 if (_hasLeft) return null;

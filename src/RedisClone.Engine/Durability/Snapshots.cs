@@ -104,14 +104,15 @@ internal sealed class Snapshots
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Cancel();
         long changes = Changes + uncounted;
-        string temporary = TemporaryPath("");
+        // CONFIG SET dir may change the paths meanwhile.
+        string temporary = TemporaryPath(""), path = Path;
         var order = new SnapshotOrder(Disk, temporary) { Position = _server.Role.Reached };
         using var run = new SnapshotRun(_server, order);
         _saving = run;
         string? failure;
         try
         {
-            failure = run.WriteHeld() ?? Publish(temporary, Path, run);
+            failure = run.WriteHeld() ?? Publish(temporary, path, run);
         }
         finally
         {

@@ -114,10 +114,17 @@ internal sealed class BlockedClients(ServerCore server)
         }
         finally
         {
-            // Without a reply, the client would take the next reply for the reply to this command.
-            if (!answered) connection.Kill();
-            server.Executor.EndUnit(session, lane, held, journalled);
-            connection.Resume();
+            try
+            {
+                // Without a reply, the client would take the next reply for the reply to this command.
+                if (!answered) connection.Kill();
+                server.Executor.EndUnit(session, lane, held, journalled);
+            }
+            finally
+            {
+                // Nothing else resumes a claimed client.
+                connection.Resume();
+            }
         }
     }
 

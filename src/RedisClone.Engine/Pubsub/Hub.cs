@@ -64,10 +64,11 @@ internal sealed class Hub
     public bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
         byte[] owned = name.ToArray();
-        if (!Strike(session, kind, owned)) return false;
+        if (!session.SubscriptionsOf(kind).Contains(owned)) return false;
+        // The removal from the table needs memory, so it comes first: if it fails, the client is still subscribed.
         this[kind].Remove(owned, session);
         session.HasLeft = true;
-        return true;
+        return Strike(session, kind, owned);
     }
 
     /// <summary>Removes a subscription from the client's session. It takes no memory.</summary>

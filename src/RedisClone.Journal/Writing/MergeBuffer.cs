@@ -109,6 +109,13 @@ internal sealed class MergeBuffer(WriterTuning tuning)
     public long Switch()
     {
         Enter();
+        // A write may have failed meanwhile. What is not kept has no end either: a later rebuild would take it for the end of its own increment.
+        if (_discarding)
+        {
+            long discarded = _lsn;
+            Exit();
+            return discarded;
+        }
         ReserveOrExit(bytes: 0);
         Close(endsIncrement: true);
         Volatile.Write(ref _isSwitching, true);

@@ -53,7 +53,10 @@ internal sealed class ClientOutput(PipeWriter pipe, IEventLoopFeature? loop, ILo
     /// </summary>
     public long Held => Volatile.Read(ref _noted) + Queued;
 
-    private long Queued => (socket?.UnsentBytes ?? 0) + Above + _pushes.Bytes;
+    /// <summary>Bytes that were handed to the transport and not sent.</summary>
+    public long Leaving => (socket?.UnsentBytes ?? 0) + Above;
+
+    private long Queued => Leaving + _pushes.Bytes;
 
     /// <summary>
     /// Bytes of a flush that may be above the socket: in the pipe of TLS, or of a connection of Kestrel. The part that TLS has passed on

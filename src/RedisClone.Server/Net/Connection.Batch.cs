@@ -68,7 +68,6 @@ internal sealed partial class Connection
     /// </summary>
     private void Prepare()
     {
-        Session.LastInteraction = _now;
         int count = _batch.Count;
         _hold.IsPatient = count > Limits.GatheredBatch;
         if (_prepared.Length < count) _prepared = new Prepared[Math.Max(count, _prepared.Length * 2)];

@@ -156,7 +156,11 @@ internal sealed partial class Connection
 
     private void EndParse(bool hasInput)
     {
-        if (hasInput) Session.Replica?.Heard(_now);
+        if (hasInput)
+        {
+            Session.LastInteraction = _now;
+            Session.Replica?.Heard(_now);
+        }
         QueryBytes = _batch.WireBytes + _parser.BufferedBytes;
         QueryRoom = _parser.RoomBytes;
         NoteMemory();

@@ -28,6 +28,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     /// <summary>Bytes of the arrays of a batch of usual size, which count as a part of the connection.</summary>
     private const int UsualBatch = 4096;
 
+    private const int LongestDrainPause = 64;
+
     private readonly ServerCore _server;
     private readonly SecurityCheck _security;
     private readonly ConnectionContext _transport;
@@ -102,6 +104,8 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         _killed = true;
         Session.CloseAfterReply = true;
+        // At once: a later command of the killer must not serve a client that is gone.
+        Session.Waiter?.Wake(WakeReason.Closed);
         _server.Sessions.Remove(Session);
         _server.ClientMemory.Leave(Session);
         _transport.Abort();
@@ -126,6 +130,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
 
     void IMessageTarget.PushNow(byte[] message, long lsn)
     {
+        if (_killed) return;
         if (lsn == HeldMessages.Unknown) lsn = _server.Journal?.Engine.Lsn ?? 0;
         bool sent = _idle && CanSendHere(lsn) && _output.TrySendMessage(message, Session, _server.Lanes.Current);
         if (!sent && _output.Add(message, lsn)) _scheduler.Schedule(this);
@@ -172,12 +177,28 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     }
 
     /// <summary>
+    /// Waits until the client has read its last replies. A client that does not read stays visible, counted and subject to all limits
+    /// meanwhile, and is cut off after some time.
+    /// </summary>
+    internal async ValueTask DrainAsync()
+    {
+        long before = _output.Leaving, moved = Environment.TickCount64;
+        for (int pause = 1; !_killed && _output.Leaving is > 0 and var left; pause = Math.Min(2 * pause, LongestDrainPause))
+        {
+            await Task.Delay(pause);
+            if (left != before) (before, moved) = (left, Environment.TickCount64);
+            else if (Environment.TickCount64 - moved > Limits.LastReplyPatience) Kill();
+        }
+    }
+
+    /// <summary>
     /// The limit of what the client has not read. As in Redis, a replica may leave unread what the backlog keeps anyway, or a replica that
     /// continues would be closed again and again.
     /// </summary>
     private OutputBufferLimit OutputLimit()
     {
         OutputBufferLimit limit = _server.Config.ClientOutputBufferLimits[(int)Session.Class];
+        if (Session.MustAuthenticate && limit.Hard is 0 or > Limits.UnauthenticatedOutput) return limit with { Hard = Limits.UnauthenticatedOutput };
         return Session.IsReplica && limit.Hard > 0 ? limit with { Hard = Math.Max(limit.Hard, _server.Config.ReplBacklogSize) } : limit;
     }
 

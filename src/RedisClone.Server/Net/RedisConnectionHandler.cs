@@ -96,6 +96,7 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         try
         {
             await connection.RunAsync();
+            await connection.DrainAsync();
         }
         finally
         {

@@ -55,8 +55,9 @@ internal sealed class StudioLink : IDisposable
         }
         catch (Exception failure)
         {
-            // The rest of a reply in the pipe would be taken for the next one.
+            // The rest of a reply in the pipe would be taken for the next one. Without a reader, the server's flush of it ends.
             Close();
+            _pipe.Input.Complete();
             if (failure is OperationCanceledException)
                 throw new IOException(string.Create(CultureInfo.InvariantCulture, $"No answer within {StudioLimits.CallPatience.TotalSeconds} seconds."));
             throw;

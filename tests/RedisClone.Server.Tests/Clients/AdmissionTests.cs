@@ -38,6 +38,47 @@ public sealed class AdmissionTests
         Assert.StartsWith("{server redis", greeting.Run("HELLO 3 AUTH default secret"));
     }
 
+    /// <summary>
+    /// A client that has not authenticated is closed when it leaves replies unread. With the other transport, the server reads no further
+    /// requests instead.
+    /// </summary>
+    [Fact]
+    public async Task AStrangerLeavesFewRepliesUnread()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop, config => config.RequirePass = "secret");
+        using TestClient client = server.Connect(), stranger = server.Connect();
+        Assert.Equal("OK", client.Run("AUTH secret"));
+        string requests = string.Concat(Enumerable.Repeat("x\r\n", 20_000));
+        Assert.Throws<SocketException>(() =>
+        {
+            for (int i = 0; i < 1000; i++) stranger.SendRaw(requests);
+        });
+        await client.UntilAsync("INFO clients", info => info.Contains("connected_clients:1\r", StringComparison.Ordinal));
+        Assert.Contains("client_output_buffer_limit_disconnections:1\r", client.Run("INFO stats"), StringComparison.Ordinal);
+    }
+
+    /// <summary>A client that ends its requests and does not read its replies stays in the list of clients, and can be killed.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task AClientThatLeavesItsLastRepliesUnreadStaysVisible(bool quits)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect(), leaving = server.Connect();
+        Assert.Equal("OK", client.Call("SET", "big", new string('x', 1 << 20)));
+        string last = quits ? TestClient.Encode("QUIT") : TestClient.Encode("ECHO", "end");
+        leaving.SendRaw(string.Concat(Enumerable.Repeat(TestClient.Encode("GET", "big"), 14)) + last);
+        if (!quits) leaving.Socket.Shutdown(SocketShutdown.Send);
+        await client.UntilAsync("CLIENT LIST", list => list.Contains(quits ? "cmd=quit" : "cmd=echo", StringComparison.Ordinal));
+        for (int i = 0; i < 10; i++)
+        {
+            await Task.Delay(10);
+            Assert.Contains("connected_clients:2\r", client.Run("INFO clients"), StringComparison.Ordinal);
+        }
+        Assert.Equal("1", client.Run("CLIENT KILL TYPE normal"));
+        await client.UntilAsync("INFO clients", info => info.Contains("connected_clients:1\r", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task WithoutRequirepassTheDefaultUserAcceptsAnyPassword()
     {

@@ -27,6 +27,29 @@ public sealed class WaitingTests
         Assert.Equal("1", client.Run("LLEN key:0"));
     }
 
+    /// <summary>The killer's next command must not pop an element for a client that is gone.</summary>
+    [Theory]
+    [InlineData(TransportKind.EventLoop, false)]
+    [InlineData(TransportKind.EventLoop, true)]
+    [InlineData(TransportKind.Sockets, false)]
+    public async Task AKilledClientIsNotServed(TransportKind transport, bool inTransaction)
+    {
+        await using RunningServer server = await RunningServer.StartAsync(transport);
+        using TestClient client = server.Connect();
+        for (int i = 1; i <= 20; i++)
+        {
+            using TestClient waiting = server.Connect();
+            string id = waiting.Run("CLIENT ID");
+            waiting.Send("BLPOP", $"queue:{i}", "0");
+            await client.UntilAsync("INFO clients", info => info.Contains("blocked_clients:1\r", StringComparison.Ordinal));
+            string requests = TestClient.Encode("CLIENT", "KILL", "ID", id) + TestClient.Encode("RPUSH", $"queue:{i}", "x");
+            client.SendRaw(inTransaction ? TestClient.Encode("MULTI") + requests + TestClient.Encode("EXEC") : requests);
+            foreach (string reply in inTransaction ? (string[])["OK", "QUEUED", "QUEUED", "[1 1]"] : ["1", "1"]) Assert.Equal(reply, client.Read());
+        }
+        Assert.Equal("20", client.Run("DBSIZE"));
+        await client.UntilAsync("INFO clients", info => info.Contains("blocked_clients:0\r", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task WaitingClientsAreServedInOrderOfArrival()
     {

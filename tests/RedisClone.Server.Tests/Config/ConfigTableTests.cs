@@ -32,6 +32,32 @@ public class ConfigTableTests
         Assert.False(parameter.Has(ParameterFlags.Hidden));
     }
 
+    /// <summary>A change may wait for an event loop, which runs CONFIG GET meanwhile.</summary>
+    [Fact]
+    public void ValuesAreReadDuringAChange()
+    {
+        bool isRead = false;
+        _table.OnChanged("maxclients", () =>
+        {
+            isRead = Task.Run(() => _table.Get("maxclients")).Wait(TimeSpan.FromSeconds(30));
+            return null;
+        });
+        Assert.Null(_table.Set([new("maxclients", "77")]));
+        Assert.True(isRead);
+    }
+
+    [Fact]
+    public void AChangeThatThrowsIsUndone()
+    {
+        int calls = 0;
+        _table.OnChanged("maxclients", () => ++calls == 1 ? throw new InvalidOperationException() : null);
+        uint before = _config.MaxClients;
+        Assert.Throws<InvalidOperationException>(() => _table.Set([new("timeout", "9"), new("maxclients", "77")]));
+        Assert.Equal(before, _config.MaxClients);
+        Assert.Equal("0", _table.Get("timeout")[0].Value);
+        Assert.Equal(2, calls);
+    }
+
     [Fact]
     public void RowsAreWellFormed()
     {

@@ -288,6 +288,18 @@ public sealed class FailingDiskTests : IDisposable
         Assert.Contains("aof_last_write_status:ok", Ask(server, "INFO persistence"), StringComparison.Ordinal);
     }
 
+    /// <summary>A policy that is set while the journal is off is in force when it is turned on again.</summary>
+    [Fact]
+    public async Task ThePolicyMayChangeWhileTheJournalIsOff()
+    {
+        await using RunningServer server = await StartAsync(_folder, TransportKind.Auto, _disk, AppendFsync.Everysec);
+        using TestClient client = server.Connect();
+        Set(client);
+        foreach (string change in (string[])["appendonly no", "appendfsync always", "appendonly yes"])
+            Assert.Equal("OK", client.Run($"CONFIG SET {change}"));
+        Assert.Equal(FlushPolicy.Always, server.Core.Journal!.Engine.Policy);
+    }
+
     /// <summary>
     /// A journal that is turned on while the server runs keeps nothing before its first base is complete. If the base cannot be written,
     /// writes are refused until it can.

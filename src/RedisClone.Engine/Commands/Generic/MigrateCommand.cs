@@ -1,6 +1,7 @@
 using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Migrating;
+using RedisClone.Engine.Shards;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
@@ -88,8 +89,19 @@ internal static class MigrateCommand
     {
         migration.Claim(c.Session.Database);
         c.Session.Migration = migration;
-        if (c.BlockForWork() is { } waiter) migration.Start(waiter);
-        else c.Session.Migration = null;
+        Waiter? waiter = null;
+        try
+        {
+            waiter = c.BlockForWork();
+            if (waiter is null) c.Session.Migration = null;
+            else migration.Start(waiter);
+        }
+        catch (OutOfMemoryException)
+        {
+            if (waiter is not null) c.EndWork(waiter);
+            c.Session.Migration = null;
+            throw;
+        }
     }
 
     /// <summary>Deletes the keys that the target has, unless they have changed, and replies.</summary>

@@ -48,8 +48,9 @@ internal static class TcpAddresses
         {
             return Dns.GetHostAddresses(name);
         }
-        catch (SocketException)
+        catch (Exception failure) when (failure is SocketException or ArgumentException)
         {
+            // A name of more than 255 characters is an invalid argument.
             return [];
         }
     }
