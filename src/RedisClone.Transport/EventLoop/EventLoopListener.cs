@@ -23,7 +23,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     /// </summary>
     private const int ReservedDescriptors = 64;
 
-    private static readonly long DescriptorCeiling = Native.DescriptorLimit() - ReservedDescriptors;
+    internal static readonly long DescriptorCeiling = Native.DescriptorLimit() - ReservedDescriptors;
 
     private readonly Loop _loop;
     private readonly Func<Loop> _chooseLoop;

@@ -30,6 +30,12 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
     public static bool IsSupported =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture is Architecture.X64 or Architecture.Arm64;
 
+    /// <summary>
+    /// The lowest number of a descriptor that is reserved for the process. No connection may have it or a higher one.
+    /// </summary>
+    [SupportedOSPlatform("linux")]
+    public static long DescriptorCeiling => EventLoopListener.DescriptorCeiling;
+
     /// <summary>The counters of the event loops, by their numbers.</summary>
     public LoopCounters[] Counters => Array.ConvertAll(Volatile.Read(ref _loops), static loop => loop.Counters);
 

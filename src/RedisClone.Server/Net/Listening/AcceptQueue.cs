@@ -1,7 +1,9 @@
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using RedisClone.Engine.Failures;
 using RedisClone.Memory;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Net.Listening;
 
@@ -14,6 +16,9 @@ internal sealed class AcceptQueue
 {
     /// <summary>More than Kestrel allocates for a connection. The pieces are as large as the collector's units for a thread.</summary>
     private const int ProbeBytes = 32 * 1024, ProbePieceBytes = 8 * 1024;
+
+    /// <summary>Connections that wait in the backlog cost nothing.</summary>
+    private static readonly TimeSpan RefusalPause = TimeSpan.FromMilliseconds(100);
 
     private readonly Channel<ConnectionContext> _accepted = Channel.CreateUnbounded<ConnectionContext>();
 
@@ -57,7 +62,8 @@ internal sealed class AcceptQueue
                 {
                     connection ??= await listener.AcceptAsync();
                     if (connection is null) return;
-                    _accepted.Writer.TryWrite(connection);
+                    if (TakesReserve(connection)) await RefuseAsync(connection);
+                    else _accepted.Writer.TryWrite(connection);
                     attempt = 0;
                 }
             }
@@ -67,6 +73,20 @@ internal sealed class AcceptQueue
                 if (!MemoryReserve.TryWait(attempt)) Fatal.End("No more connections can be accepted", failure);
             }
         }
+    }
+
+    /// <summary>
+    /// Whether a socket of Kestrel has one of the descriptors that are reserved for the process. The event loops do not accept such
+    /// connections.
+    /// </summary>
+    private static bool TakesReserve(ConnectionContext connection) => EventLoopListenerFactory.IsSupported
+        && connection.Features.Get<IConnectionSocketFeature>()?.Socket.Handle >= EventLoopListenerFactory.DescriptorCeiling;
+
+    private static async Task RefuseAsync(ConnectionContext connection)
+    {
+        connection.Abort();
+        await connection.DisposeAsync();
+        await Task.Delay(RefusalPause);
     }
 
     private void DropNext()
