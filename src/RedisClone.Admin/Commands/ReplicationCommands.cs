@@ -144,9 +144,13 @@ internal static class ReplicationCommands
         }
         c.BlockFor(timeout, Answer, waiter =>
         {
-            if (wanted == 0) journal!.WakeWhenDurable(lsn, waiter);
-            else replicas.WakeWhen(IsMet, waiter);
-            if (wanted > 0 && local > 0) journal!.FlushSoon();
+            if (wanted == 0)
+            {
+                journal!.WakeWhenDurable(lsn, waiter);
+                return;
+            }
+            replicas.WakeWhen(IsMet, waiter);
+            if (local > 0) journal!.FlushSoon();
         });
     }
 

@@ -41,9 +41,12 @@ internal struct IncrExOptions
     /// <summary>Whether ENX makes the key keep its present expiry.</summary>
     public readonly bool LeavesExpiry(long present) => OnlyNewExpiry && present != 0;
 
+    /// <summary>Whether the key gets the expiry of the option.</summary>
+    public readonly bool SetsExpiry(long present) => Expiry.HasTime && !LeavesExpiry(present);
+
     /// <summary>The expiry that the key has after the command. <paramref name="time"/> is that of the option.</summary>
     public readonly long ExpiryAfter(long present, long time) =>
-        Expiry.Kind == ExpiryKind.Persist ? 0 : Expiry.HasTime && !LeavesExpiry(present) ? time : present;
+        Expiry.Kind == ExpiryKind.Persist ? 0 : SetsExpiry(present) ? time : present;
 
     public static long Integer(ref CommandContext c, int argument, long absent, string name)
     {

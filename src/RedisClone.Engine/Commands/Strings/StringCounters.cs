@@ -191,7 +191,7 @@ internal static class StringCounters
     private static void AfterIncrEx(ref CommandContext c, long before, in IncrExOptions options, long time, scoped ReadOnlySpan<byte> text, string keyEvent)
     {
         c.Modified(1, NotifyFlags.String, keyEvent);
-        bool persists = options.Expiry.Kind == ExpiryKind.Persist, sets = options.Expiry.HasTime && !options.LeavesExpiry(before);
+        bool persists = options.Expiry.Kind == ExpiryKind.Persist, sets = options.SetsExpiry(before);
         if (persists && before != 0) c.Notify(1, NotifyFlags.Generic, "persist");
         if (sets) c.Notify(1, NotifyFlags.Generic, "expire");
         StringCommands.EffectIsSet(ref c, 1, text, sets ? time : 0, keepExpiry: !persists && !sets);

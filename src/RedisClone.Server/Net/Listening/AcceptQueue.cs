@@ -62,9 +62,14 @@ internal sealed class AcceptQueue
                 {
                     connection ??= await listener.AcceptAsync();
                     if (connection is null) return;
-                    if (TakesReserve(connection)) await RefuseAsync(connection);
-                    else _accepted.Writer.TryWrite(connection);
                     attempt = 0;
+                    if (!TakesReserve(connection))
+                    {
+                        _accepted.Writer.TryWrite(connection);
+                        continue;
+                    }
+                    Drop(connection);
+                    await Task.Delay(RefusalPause);
                 }
             }
             catch (OutOfMemoryException failure)
@@ -82,25 +87,22 @@ internal sealed class AcceptQueue
     private static bool TakesReserve(ConnectionContext connection) => EventLoopListenerFactory.IsSupported
         && connection.Features.Get<IConnectionSocketFeature>()?.Socket.Handle >= EventLoopListenerFactory.DescriptorCeiling;
 
-    private static async Task RefuseAsync(ConnectionContext connection)
-    {
-        connection.Abort();
-        await connection.DisposeAsync();
-        await Task.Delay(RefusalPause);
-    }
-
     private void DropNext()
     {
         try
         {
-            if (!_accepted.Reader.TryRead(out ConnectionContext? connection)) return;
-            connection.Abort();
-            _ = connection.DisposeAsync().AsTask();
+            if (_accepted.Reader.TryRead(out ConnectionContext? connection)) Drop(connection);
         }
         catch (OutOfMemoryException)
         {
             // The event loop closes the connection when its client leaves.
         }
+    }
+
+    private static void Drop(ConnectionContext connection)
+    {
+        connection.Abort();
+        _ = connection.DisposeAsync().AsTask();
     }
 
     /// <summary>Throws if there is no memory for what Kestrel allocates for a connection on this thread.</summary>
