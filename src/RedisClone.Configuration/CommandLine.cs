@@ -13,7 +13,7 @@ internal sealed record CommandLine(string? ConfigFile, bool ReadsStandardInput, 
         args = WithoutProgram(args);
         int next = 0;
         string? file = null;
-        if (args.Count > 0 && !args[0].StartsWith('-')) file = Path.GetFullPath(args[next++]);
+        if (args.Count > 0 && !args[0].StartsWith('-')) file = args[next++] is { Length: > 0 } path ? Path.GetFullPath(path) : "";
 
         bool standardInput = false;
         var lines = new StringBuilder();

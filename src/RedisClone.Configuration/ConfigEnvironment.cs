@@ -1,4 +1,6 @@
 using System.Collections;
+using System.Text;
+using System.Text.Unicode;
 
 namespace RedisClone.Configuration;
 
@@ -49,6 +51,7 @@ internal static class ConfigEnvironment
         string value = WithoutFinalNewline(text);
         // An empty file must not mean that no password is needed, and a file with several lines is ambiguous.
         return value.Length == 0 ? Wrong($"the file '{path}' is empty")
+            : !Utf8.IsValid(Encoding.Latin1.GetBytes(value)) ? Wrong($"the file '{path}' is not valid UTF-8")
             : value.Contains('\n') ? Wrong($"the file '{path}' has more than one line")
             : new Setting(variable, parameter, ConfigText.FromLine(value), null);
     }

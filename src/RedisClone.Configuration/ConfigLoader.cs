@@ -85,6 +85,8 @@ internal sealed class ConfigLoader
         if (ConfigTable.Find(words[0]) is { } parameter)
         {
             _origins[parameter] = Place(line.Line, line.Text);
+            // A password with other bytes would become another one.
+            if (!ConfigText.IsText(line.Text)) return "the value is not valid UTF-8";
             return ReadParameter(parameter, words.AsSpan(1));
         }
 

@@ -6,7 +6,7 @@ internal sealed partial class ConfigTable
     private static Parameter[] Clients() =>
     [
         Bytes("proto-max-bulk-len", 536870912, 1048576, static c => ref c.ProtoMaxBulkLen,
-            "The largest single string of a request."),
+            "The largest single string of a request. More than 1 GB has no effect."),
         Bytes("client-query-buffer-limit", 1073741824, 1048576, static c => ref c.ClientQueryBufferLimit,
             "Bytes of unfinished requests that a client may have."),
         new OutputLimitParameter("client-output-buffer-limit", [new(0, 0, 0), new(268435456, 67108864, 60), new(33554432, 8388608, 60)],

@@ -46,8 +46,10 @@ internal sealed partial class ConfigTable(ServerConfig config)
 
     public static Parameter? Find(string name) => ByName.GetValueOrDefault(name);
 
-    /// <summary>Whether logs, MONITOR and the slow log must hide the value of this parameter.</summary>
-    public static bool IsSecret(string name) => Find(name)?.Has(ParameterFlags.Secret) ?? false;
+    /// <summary>
+    /// Whether logs, MONITOR and the slow log must hide the value of this parameter. An unknown name may be a misspelled one.
+    /// </summary>
+    public static bool IsSecret(string name) => Find(name)?.Has(ParameterFlags.Secret) ?? true;
 
     /// <summary>
     /// Registers a callback for changes of a parameter by CONFIG SET. It is called after all values of the call are set. It

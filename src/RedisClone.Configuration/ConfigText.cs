@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using System.Text.Unicode;
 using RedisClone.Journal.Format;
 using RedisClone.Protocol;
 
@@ -23,6 +24,11 @@ internal static class ConfigText
     /// </summary>
     public static string[]? SplitWords(string line) =>
         InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) is { } words ? Array.ConvertAll(words, Encoding.UTF8.GetString) : null;
+
+    /// <summary>Whether the words of a line, their escapes decoded, are valid UTF-8.</summary>
+    public static bool IsText(string line) => InlineSplitter.Split(Encoding.Latin1.GetBytes(line)) is not { } words || Array.TrueForAll(words, IsText);
+
+    private static bool IsText(byte[] word) => Utf8.IsValid(word);
 
     /// <summary>Quotes a text so that <see cref="SplitWords"/> returns exactly <paramref name="text"/>.</summary>
     public static string Quote(string text) => QuotedWords.Quote(ToLine(text));

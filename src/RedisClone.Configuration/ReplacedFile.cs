@@ -17,6 +17,7 @@ internal static class ReplacedFile
     /// <returns>Null, or the reason for the failure.</returns>
     public static string? Write(string path, Func<byte[]> content)
     {
+        if (IsDevice(path)) return "it is a device, which the file would replace";
         string temporary = $"{path}.{Environment.ProcessId}.tmp";
         using Lock.Scope scope = s_writing.EnterScope();
         try
@@ -40,6 +41,10 @@ internal static class ReplacedFile
             return ConfigFiles.Reason(e);
         }
     }
+
+    private static bool IsDevice(string path) =>
+        path.StartsWith("/dev/", StringComparison.Ordinal) && !path.StartsWith("/dev/shm/", StringComparison.Ordinal)
+        || path.StartsWith("/proc/", StringComparison.Ordinal);
 
     /// <summary>Creates the file with access for the owner only. The mode of an existing file replaces this mode.</summary>
     private static FileStreamOptions OwnAlone()

@@ -23,6 +23,9 @@ internal sealed class ServerConfig
 
     private readonly Lazy<long> _autoMaxMemory;
 
+    /// <summary>Whether the server begins with the data and the role that a run before has left in its directory.</summary>
+    public bool LoadsData = true;
+
     // Network
     public string[] Bind = [];
     public int Port;

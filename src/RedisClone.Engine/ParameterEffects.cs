@@ -63,7 +63,7 @@ internal static class ParameterEffects
         });
         foreach (string name in OfMigrations) On(server, name, server.MigrationLinks.Close);
         On(server, "cluster-require-full-coverage", () => server.Cluster?.Reconsider());
-        On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = config.ProtoMaxBulkLen);
+        On(server, "proto-max-bulk-len", () => server.RequestLimits.MaxBulkLength = Math.Min(config.ProtoMaxBulkLen, Limits.MaxValueBytes));
     }
 
     private static void On(ServerCore server, string name, Action apply) => server.Parameters.OnChanged(name, () =>

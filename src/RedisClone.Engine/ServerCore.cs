@@ -48,7 +48,7 @@ internal sealed class ServerCore : IDataServices, IClientServices
         Latency = new LatencyMonitor(config);
         RequestLimits = new RequestLimits
         {
-            MaxBulkLength = config.ProtoMaxBulkLen,
+            MaxBulkLength = Math.Min(config.ProtoMaxBulkLen, Limits.MaxValueBytes),
             MaxBatchRequests = Limits.BatchRequests,
             TrustedLength = (int)HeapLimit.Part(Limits.TrustedPart, Limits.TrustedLength),
         };
@@ -216,7 +216,12 @@ internal sealed class ServerCore : IDataServices, IClientServices
     public static long UnixMilliseconds() => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
 
     /// <summary>Converts ticks of the clock that measures commands to microseconds.</summary>
-    public static long Microseconds(long ticks) => ticks * 1_000_000 / Stopwatch.Frequency;
+    public static long Microseconds(long ticks)
+    {
+        // The product of a sum of some hours does not fit.
+        (long seconds, long rest) = Math.DivRem(ticks, Stopwatch.Frequency);
+        return seconds * 1_000_000 + rest * 1_000_000 / Stopwatch.Frequency;
+    }
 
     /// <summary>Whether clients write faster than the disk of the journal, or of a backup, so that commands that write must wait.</summary>
     internal bool IsDiskBehind => Journal is { IsBehind: true } || Backups.IsBehind;
@@ -271,8 +276,8 @@ internal sealed class ServerCore : IDataServices, IClientServices
         using HeapRelief.Patience patience = HeapRelief.BePatient();
         if (!Config.AppendOnly)
         {
-            UnreadData.WarnOfJournal(this);
-            refusal = Snapshots.Load();
+            if (Config.LoadsData) UnreadData.WarnOfJournal(this);
+            refusal = Config.LoadsData ? Snapshots.Load() : null;
         }
         else
         {

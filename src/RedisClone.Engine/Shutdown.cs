@@ -16,6 +16,8 @@ internal sealed class Shutdown(ServerCore server)
     private const int MigrationPatience = 5000;
 
     private readonly Lock _gate = new();
+    private readonly Lock _deciding = new();
+    private bool _hasDecided;       // what is saved and where; the journal cannot be turned on any more
     private Task<bool>? _running;
     private long _waitsUntil;       // while replicas are awaited
     private bool _isAborted;
@@ -62,6 +64,12 @@ internal sealed class Shutdown(ServerCore server)
         return true;
     }
 
+    /// <summary>Turns the journal on unless the shutdown has decided to end without it. Returns null, or the reason of a failure.</summary>
+    public string? TurnJournalOn(Func<string?> turn)
+    {
+        lock (_deciding) return _hasDecided ? "Unable to turn on AOF: the server is shutting down." : turn();
+    }
+
     /// <summary>Begins a requested shutdown. Called ten times a second.</summary>
     public void Tend()
     {
@@ -100,12 +108,13 @@ internal sealed class Shutdown(ServerCore server)
 
     private bool TryEnd(ShutdownOptions options)
     {
-        bool ends = false;
-        if (!options.HasFlag(ShutdownOptions.Now)) AwaitMigrations();
-        // From here on no write is confirmed, because the data that it changes is being saved.
-        server.Pause.HoldWrites(withTransfers: true);
+        bool ends = false, holds = false;
         try
         {
+            if (!options.HasFlag(ShutdownOptions.Now)) AwaitMigrations();
+            // From here on no write is confirmed, because the data that it changes is being saved.
+            server.Pause.HoldWrites(withTransfers: true);
+            holds = true;
             ends = AwaitAndEnd(options);
             if (!ends) server.Log.LogWarning("Errors trying to shut down the server. Check the logs for more information.");
         }
@@ -118,7 +127,8 @@ internal sealed class Shutdown(ServerCore server)
         // The next signal or SHUTDOWN tries again.
         if (!ends)
         {
-            server.Pause.ReleaseWrites(withTransfers: true);
+            lock (_deciding) _hasDecided = false;
+            if (holds) server.Pause.ReleaseWrites(withTransfers: true);
             // Begin holds the lock until it has stored the task that ends here.
             lock (_gate) _running = null;
         }
@@ -147,7 +157,13 @@ internal sealed class Shutdown(ServerCore server)
     private bool CanEnd(ShutdownOptions options)
     {
         bool isForced = options.HasFlag(ShutdownOptions.Force);
-        if (server.Rewrites.IsInitial)
+        bool isInitial;
+        lock (_deciding)
+        {
+            isInitial = server.Rewrites.IsInitial;
+            _hasDecided = isForced || !isInitial;
+        }
+        if (isInitial)
         {
             // A journal without its first base file cannot be loaded: the data would be lost.
             server.Log.LogWarning("Writing initial AOF{Then}", isForced ? ". Exit anyway." : ", can't exit.");

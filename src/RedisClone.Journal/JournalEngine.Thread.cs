@@ -145,9 +145,21 @@ public sealed partial class JournalEngine
         long started = Stopwatch.GetTimestamp();
         if (mayPostpone) Volatile.Write(ref _sideFlushStart, started);
         _sideFlush.Begin(file);
-        if (mayPostpone) NotifyWritten();
-        while (!_sideFlush.Wait(TimeBetweenSideWrites)) WriteBesideFlush();
-        Volatile.Write(ref _sideFlushStart, 0);
+        try
+        {
+            if (mayPostpone) NotifyWritten();
+            while (!_sideFlush.Wait(TimeBetweenSideWrites)) WriteBesideFlush();
+        }
+        catch
+        {
+            // The end of this flush must not be taken for that of the next one.
+            while (!_sideFlush.Wait(IdleTime)) continue;
+            throw;
+        }
+        finally
+        {
+            Volatile.Write(ref _sideFlushStart, 0);
+        }
         WriteBesideFlush();
         long took = Stopwatch.GetTimestamp() - started;
         lock (_role)

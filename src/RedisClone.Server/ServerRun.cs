@@ -3,6 +3,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedisClone.Engine;
+using RedisClone.Engine.Durability;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
@@ -13,16 +14,34 @@ namespace RedisClone.Server;
 /// <summary>Starts and stops a server in the required order, in any host.</summary>
 internal sealed class ServerRun(WebApplication host)
 {
+    private const string Asked = "it was asked to end while it started";
+
     public ServerCore Core { get; } = host.Services.GetRequiredService<ServerCore>();
+
+    private volatile bool _isCancelled;
 
     /// <summary>Starts the server.</summary>
     /// <returns>Null when clients are served, or the reason for the failure, which is already logged.</returns>
     public async Task<string?> StartAsync()
     {
+        string? fault = await TryStartAsync().ConfigureAwait(false);
+        if (fault is not null) Release();
+        return fault;
+    }
+
+    /// <summary>Ends a start that is in progress.</summary>
+    public void Cancel()
+    {
+        _isCancelled = true;
+        Core.Loading?.Cancel();
+    }
+
+    private async Task<string?> TryStartAsync()
+    {
         if (Core.Prepare() is { } fault) return Failed(fault);
         try
         {
-            await host.StartAsync();
+            await host.StartAsync().ConfigureAwait(false);
         }
         catch (Exception e) when (e is IOException or SocketException)
         {
@@ -30,19 +49,19 @@ internal sealed class ServerRun(WebApplication host)
         }
         catch (OperationCanceledException) when (Core.Shutdown.HasBegun)
         {
-            await host.StopAsync();
-            return "it was asked to end while it started";
+            await host.StopAsync().ConfigureAwait(false);
+            return Asked;
         }
         // Supervisors wait for this line and connect at once. Clients get the error LOADING until the data is loaded.
         Core.Log.LogInformation("Server initialized");
         if (LoadData() is { } refusal)
         {
-            if (!Core.Shutdown.HasBegun)
+            if (!Core.Shutdown.HasBegun && !_isCancelled)
             {
                 Failed(refusal);
                 Core.Log.LogCritical("Fatal error loading the DB, check server logs. Exiting.");
             }
-            await host.StopAsync();
+            await host.StopAsync().ConfigureAwait(false);
             return refusal;
         }
         Core.Log.LogInformation("Ready to accept connections tcp");
@@ -52,8 +71,13 @@ internal sealed class ServerRun(WebApplication host)
     /// <summary>Returns after shutdown: all clients are disconnected and the journal is closed.</summary>
     public async Task EndAsync()
     {
-        await host.WaitForShutdownAsync();
-        if (Core.Journal is not { } journal) return;
+        await host.WaitForShutdownAsync().ConfigureAwait(false);
+        if (Core.Journal is { } journal) Close(journal);
+        Release();
+    }
+
+    private void Close(JournalKeeper journal)
+    {
         // The data does not change any more. The next start may continue the replication stream at this position.
         StreamPosition? reached = null;
         long lsn = 0;
@@ -62,13 +86,20 @@ internal sealed class ServerRun(WebApplication host)
         bool hasAll = journal.Engine.State == JournalState.Running;
         if (journal.Stop() is { } failure) Core.Log.LogError("The journal could not be closed: {Failure}", failure);
         else if (hasAll && reached is not null && journal.DurableLsn == lsn) Core.RoleFile.KeepEnd(reached, lsn, journal.FingerprintOfFiles());
-        journal.Dispose();
+    }
+
+    /// <summary>Releases the threads of the journal, and the files that the server has locked.</summary>
+    private void Release()
+    {
+        Core.Cluster?.Dispose();
+        Core.Rewrites.Release();
     }
 
     private string? LoadData()
     {
         try
         {
+            if (_isCancelled) return Asked;
             return Core.LoadData();
         }
         catch (OutOfMemoryException failure)

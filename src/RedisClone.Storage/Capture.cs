@@ -163,7 +163,8 @@ public sealed class Capture
     {
         if (!IsLeft(entry.Keyspace, entry.Record) || !IsLarge(entry)) return false;
         var wanted = new Located(entry.Keyspace, entry.Hash, entry.Handle);
-        bool isNext = _place.Begun ? _part == wanted : _large.TryPeek(out Located next) && next == wanted;
+        // The caller asks again until it may go on.
+        bool isNext = _place.Begun && _part == wanted || _large.TryPeek(out Located next) && next == wanted;
         if (!isNext) _large.Push(wanted);
         return true;
     }

@@ -114,7 +114,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         scoped ReadOnlySpan<byte> key, ulong hash, ValueType type, ValueEncoding encoding, int valueLength, long expiry = 0)
     {
         FaultPoint.Call();
-        uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0));
+        uint handle = store.Arena.Allocate(Record.SizeOf(key.Length, valueLength, expiry != 0, spare: 0));
         Record.Format(store.Arena.FromStart(handle), key, type, encoding, store.NewAccess, valueLength, expiry, store.Epoch);
         ref uint slot = ref KeysOf(hash).TryAdd(hash, handle);
         if (Unsafe.IsNullRef(ref slot)) FreeAndThrow(handle);
@@ -130,7 +130,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
 
     /// <summary>
     /// Replaces the value of a key by one of any type and form, and frees the structures of the old value outside the record. The
-    /// bytes of the new value are undefined until the caller fills them.
+    /// bytes of the new value are undefined until the caller fills them. The key keeps its access bits.
     /// </summary>
     public void Replace(in Entry entry, ValueType type, ValueEncoding encoding, int valueLength, long expiry)
     {
@@ -138,10 +138,10 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         Preserve(entry);
         Record record = entry.Record;
         bool sameLayout = record.LayoutFits(valueLength) && record.HasExpiry == (expiry != 0);
-        if (sameLayout && Fits(entry.Slot, record.ValueOffset + valueLength))
+        if (sameLayout && Fits(entry.Slot, record.ValueOffset + (long)valueLength))
         {
             LeaveValue(record, entry.Slot);
-            uint access = store.NewAccess;
+            uint access = record.Access;
             record.SetForm(type, encoding);
             record.Access = access;
             record.SetValueLength(valueLength);
@@ -149,7 +149,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
             CountChange();
             return;
         }
-        uint moved = MakeMoved(entry, type, encoding, store.NewAccess, valueLength, spare: 0, expiry);
+        uint moved = MakeMoved(entry, type, encoding, record.Access, valueLength, spare: 0, expiry);
         store.Arena.BeginChange();
         LeaveValue(record, entry.Slot);
         Publish(entry, moved);
@@ -165,7 +165,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
     {
         Preserve(entry);
         Record record = entry.Record;
-        int size = record.ValueOffset + valueLength;
+        long size = record.ValueOffset + (long)valueLength;
         int capacity = store.Arena.Capacity(entry.Slot);
         bool hasRoom = record.LayoutFits(valueLength) && size <= capacity;
         if (hasRoom && !IsWaste(size, capacity) || !TryResizeMoved(entry, record, valueLength, spare, hasRoom))
@@ -331,14 +331,14 @@ public sealed partial class Keyspace(ShardStore store, int slots)
             || LargeCompaction.Compact(store.Arena, record.Type, record.Value, ref place, ref budget);
     }
 
-    private bool Fits(uint handle, int size)
+    private bool Fits(uint handle, long size)
     {
         int capacity = store.Arena.Capacity(handle);
         return size <= capacity && !IsWaste(size, capacity);
     }
 
     /// <summary>Whether a value is so small for its buffer that it moves: memory follows the data down.</summary>
-    private static bool IsWaste(int size, int capacity) => capacity > 128 && size < capacity / 2;
+    private static bool IsWaste(long size, int capacity) => capacity > 128 && size < capacity / 2;
 
     /// <summary>Frees the structures outside the record of a value that is about to be replaced.</summary>
     private void LeaveValue(Record record, uint handle)
@@ -384,7 +384,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
         in Entry entry, ValueType type, ValueEncoding encoding, uint access, int valueLength, int spare, long expiry)
     {
         Record old = entry.Record;
-        uint moved = store.Arena.Allocate(Record.SizeOf(old.KeyLength, valueLength, expiry != 0) + spare);
+        uint moved = store.Arena.Allocate(Record.SizeOf(old.KeyLength, valueLength, expiry != 0, spare));
         Record.Format(store.Arena.FromStart(moved), old.Key, type, encoding, access, valueLength, expiry, store.Epoch);
         if (expiry != 0 && !old.HasExpiry && Unsafe.IsNullRef(ref Expires.TryAdd(entry.Hash, moved))) FreeAndThrow(moved);
         return moved;

@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage;
 
@@ -104,8 +105,9 @@ internal readonly ref struct Record(Span<byte> bytes)
     /// <summary>Whether a value of another length fits into the layout of this record.</summary>
     public bool LayoutFits(int valueLength) => IsLong || valueLength <= MaxShortValue;
 
-    public static int SizeOf(int keyLength, int valueLength, bool expires) =>
-        (NeedsLong(keyLength, valueLength) ? LongHeader : ShortHeader) + (expires ? ExpiryBytes : 0) + keyLength + valueLength;
+    /// <summary>The bytes of a record with room for <paramref name="spare"/> more. Throws if no buffer can be so large.</summary>
+    public static int SizeOf(int keyLength, int valueLength, bool expires, int spare) => Arena.SizeOf(
+        (NeedsLong(keyLength, valueLength) ? LongHeader : ShortHeader) + (expires ? ExpiryBytes : 0) + (long)keyLength + valueLength + spare);
 
     /// <summary>Formats a new record. The caller fills the value.</summary>
     public static Record Format(

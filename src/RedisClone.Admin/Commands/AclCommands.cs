@@ -33,7 +33,7 @@ internal static class AclCommands
                 Sub("DELUSER username [username ...]", -3, Administrators, DeleteUsers, "Deletes users and disconnects their clients.",
                     "O(1) amortized time considering the typical user.", CommandTips.AllNodes, secret: true),
                 Sub("DRYRUN username command [arg [arg ...]]", -4, Administrators, DryRun,
-                    "Returns whether a user may run a command, without running it.", since: "7.0.0"),
+                    "Returns whether a user may run a command, without running it.", secret: true, since: "7.0.0"),
                 Sub("GENPASS [bits]", -2, Anybody, GeneratePassword, "Generates a password of 256 bits, or of the given number."),
                 Sub("GETUSER username", 3, Administrators, GetUser, "Shows a user.",
                     "O(N). Where N is the number of password, command and pattern rules that the user has.", secret: true),

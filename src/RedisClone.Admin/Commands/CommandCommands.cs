@@ -32,18 +32,25 @@ internal static class CommandCommands
                 Sub("LIST [FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
                     -2, "7.0.0", List, "Lists all commands, or those of a category, or those that match a pattern.",
                     PerCommand, CommandTips.NondeterministicOrder),
-                Sub("GETKEYS command [arg [arg ...]]", -3, "2.8.13", GetKeys, "Finds the keys in a whole command.", PerArgument),
+                Sub("GETKEYS command [arg [arg ...]]", -3, "2.8.13", GetKeys, "Finds the keys in a whole command.", PerArgument, isSecret: IsNestedArgument),
                 Sub("GETKEYSANDFLAGS command [arg [arg ...]]",
                     -3, "7.0.0", GetKeysAndFlags, "Finds the keys in a whole command, with what the command does with each.",
-                    PerArgument),
+                    PerArgument, isSecret: IsNestedArgument),
                 Help.Row("server", "5.0.0", "connection"),
             ],
         },
     ];
 
     private static CommandRow Sub(
-        string name, int arity, string since, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null) =>
-        new(name, arity, Keys.None, Flags, "server", since, handler, summary) { Complexity = complexity, Tips = tips ?? [], Categories = ["connection"] };
+        string name, int arity, string since, CommandHandler handler, string summary, string complexity = "O(1)", string[]? tips = null,
+        SecretArgument? isSecret = null) =>
+        new(name, arity, Keys.None, Flags, "server", since, handler, summary)
+        {
+            Complexity = complexity, Tips = tips ?? [], Categories = ["connection"], IsSecret = isSecret,
+        };
+
+    /// <summary>An argument of the command in question may be a password.</summary>
+    private static bool IsNestedArgument(in Request request, int index) => index > 2;
 
     private static void All(ref CommandContext c)
     {

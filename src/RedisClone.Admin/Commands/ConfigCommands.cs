@@ -1,3 +1,4 @@
+using System.Text.Unicode;
 using RedisClone.Configuration;
 using RedisClone.Engine.Commands;
 using RedisClone.Protocol;
@@ -60,7 +61,16 @@ internal static class ConfigCommands
             return;
         }
         var values = new KeyValuePair<string, string>[c.Args.Count / 2 - 1];
-        for (int i = 0; i < values.Length; i++) values[i] = new(c.Text(2 * i + 2), c.Text(2 * i + 3));
+        for (int i = 0; i < values.Length; i++)
+        {
+            // A password with other bytes would become another one.
+            if (!Utf8.IsValid(c.Args[2 * i + 3]))
+            {
+                c.Fail($"ERR CONFIG SET failed (possibly related to argument '{c.Echo(2 * i + 2)}') - the value is not valid UTF-8");
+                return;
+            }
+            values[i] = new(c.Text(2 * i + 2), c.Text(2 * i + 3));
+        }
         bool isLoading = c.Server.Loading is not null || c.Server.Role.LoadsBeside;
         if (c.Server.Parameters.Set(values, c.Session.IsLocal, whileLoading: isLoading ? Errors.Loading : null) is { } error)
             c.Fail(Errors.Spell(error));

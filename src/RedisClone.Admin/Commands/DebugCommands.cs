@@ -7,6 +7,8 @@ using RedisClone.Engine;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Commands;
 using RedisClone.Engine.Commands.Generic;
+using RedisClone.Engine.Durability;
+using RedisClone.Engine.Effects;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
 using RedisClone.Engine.Replication.Following;
@@ -242,7 +244,7 @@ internal static class DebugCommands
             c.Fail("ERR " + failure);
             return;
         }
-        if (flush) DropAll(c.Server);
+        if (flush) DataSet.Drop(c.Server, c.Lane);
         ServerCore server = c.Server;
         if (server.LoadAgain(() => server.Snapshots.Load(replace: merge)) is { } reason)
         {
@@ -256,27 +258,12 @@ internal static class DebugCommands
 
     private static void LoadJournal(ref CommandContext c)
     {
+        (ServerCore server, Lane lane) = (c.Server, c.Lane);
         if (c.Session.InTransaction) c.Fail(NotInTransaction);
-        else if (c.Server is var server && server.LoadAgain(() => server.Rewrites.Reload(() => DropAll(server))) is { } failure) c.Fail("ERR " + failure);
+        else if (server.LoadAgain(() => server.Rewrites.Reload(() => DataSet.Drop(server, lane))) is { } failure) c.Fail("ERR " + failure);
         if (c.Failed) return;
         c.Server.Log.LogWarning("Append Only File loaded by DEBUG LOADAOF");
         c.Reply.Ok();
-    }
-
-    private static void DropAll(ServerCore server)
-    {
-        server.Scripts.Libraries.Clear();
-        server.Invalidations.InvalidateAll();
-        long now = ServerCore.UnixMilliseconds();
-        for (int i = 0; i < server.Shards.Count; i++)
-        {
-            Shard shard = server.Shards[i];
-            for (int database = 0; database < server.Config.Databases; database++)
-            {
-                shard.Keys.TouchAllWatched(database, shard.Store.ExistingDatabase(database), after: null, now);
-                shard.Store.Abandon(database);
-            }
-        }
     }
 
     private static void Panic(ref CommandContext c) => Fatal.End("DEBUG PANIC was called");

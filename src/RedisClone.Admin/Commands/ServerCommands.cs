@@ -100,7 +100,7 @@ internal static class ServerCommands
 
     private static void ModuleLoad(ref CommandContext c)
     {
-        c.Server.Log.LogWarning("Module {Path} failed to load: this server takes no modules", c.Text(2));
+        c.Server.Log.LogWarning("Module {Module} failed to load: this server takes no modules", c.Text(2));
         c.Fail("ERR Error loading the extension. Please check the server logs.");
     }
 

@@ -50,7 +50,6 @@ internal sealed class FigureHistory
         long now = Stopwatch.GetTimestamp();
         double elapsed = _sampledAt == 0 ? 1 : Stopwatch.GetElapsedTime(_sampledAt, now).TotalSeconds;
         _sampledAt = now;
-        _server.ShardLoads.Sample();
         _room.Reset();
         var reading = new ServerReading(_server, _room);
         float[] row = _row;

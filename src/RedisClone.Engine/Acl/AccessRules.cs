@@ -124,7 +124,11 @@ internal sealed class AccessRules(CommandTable table)
         if (InlineSplitter.Split(AccessText.Bytes(rules)) is not { } words) return SyntaxError;
         var selector = new Selector(table, AllChannelsByDefault);
         foreach (byte[] word in words)
+        {
+            // An ACL file would end the selector at the parenthesis, or find quotes in the word, and could not be loaded.
+            if (word is [.., (byte)')'] || InlineSplitter.Split(word) is not [var same] || !same.AsSpan().SequenceEqual(word)) return SyntaxError;
             if (Apply(selector, AccessText.Of(word)) is { } error) return error;
+        }
         user.AddSelector(selector);
         return null;
     }

@@ -226,6 +226,8 @@ internal ref partial struct CommandContext
     /// </summary>
     public bool NeedsAllShards() => Widens = !HoldsAllShards;
 
+    public readonly bool AreInOneShard(int key, int other) => _server.Shards.Of(HashOf(key)) == _server.Shards.Of(HashOf(other));
+
     public readonly ulong HashOf(int argument) => argument == Row.FirstKey && argument != 0 ? _firstKeyHash : _server.Shards.HashOf(Args[argument]);
 
     public readonly Keyspace KeyspaceOf(ulong hash) => KeyspaceOf(hash, Session.Database);

@@ -206,6 +206,8 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
             _engine?.Hurry();
             long kept = server.Config.BackupSealedTtl;
             if (State == BackupState.Sealed && kept > 0 && now / 1000 - SealedAt >= kept) CleanUp();
+            // A snapshot that lacked memory before its moment is tried again.
+            if (State == BackupState.Snapshotting && slot.Kind != SnapshotKind.Backup) State = BackupState.Pending;
             if (State == BackupState.Pending && server.Loading is null) TryBegin(isHeld: false);
         }
         finally
@@ -261,10 +263,20 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
     private SnapshotOrder Mark(JournalDirectory directory)
     {
         _lost = null;
-        _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
-        long lsn = _engine.BeginRebuild(directory);
-        server.Effects.Attach(this);
-        return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb: true, lsn);
+        try
+        {
+            _engine = new JournalEngine(loops: 1, FlushPolicy.No, this);
+            long lsn = _engine.BeginRebuild(directory);
+            server.Effects.Attach(this);
+            return new SnapshotOrder(directory.Disk, directory.Names.PathOf(directory.Names.TemporaryBase), asRdb: true, lsn);
+        }
+        catch
+        {
+            server.Effects.Detach(this);
+            _engine?.Dispose();
+            _engine = null;
+            throw;
+        }
     }
 
     private void Ended(BackupJob job, string? failure)

@@ -37,8 +37,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     private readonly Lock _turning = new();
 
     private volatile JournalDirectory? _directory;
-    private readonly List<(long Lsn, Waiter Waiter)> _waiters = [];
-    private int _awaited;
+    private readonly DurableWaiters _waiters = new();
     private long _closedBytes;
     private bool _attached;
     private volatile bool _awaitsBase;
@@ -141,7 +140,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     {
         _engine.Policy = PolicyOf(_server.Config.AppendFsync);
         TellGates();
-        if (Volatile.Read(ref _awaited) > 0) FlushSoon();
+        if (_waiters.Any) FlushSoon();
     }
 
     /// <summary>
@@ -266,7 +265,8 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         Recovered = report;
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
         if (report.Outcome == JournalOutcome.Refused)
-            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset})";
+            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset}). " +
+                $"The offline command \"verify {directory.Names.Root}\" shows the damage, \"repair {directory.Names.Root}\" copies what is intact";
         if (report.Outcome == JournalOutcome.Cut)
             _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut",
                 report.File, report.Offset, report.Reason, report.CutBytes);
@@ -406,11 +406,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Resumes a blocked client once an LSN is durable (WAITAOF).</summary>
     public void WakeWhenDurable(long lsn, Waiter waiter)
     {
-        lock (_waiters)
-        {
-            _waiters.Add((lsn, waiter));
-            Volatile.Write(ref _awaited, _waiters.Count);
-        }
+        _waiters.Add(lsn, waiter);
         FlushSoon();
         // Race: the LSN may have become durable before the waiter was registered.
         WakeWaiters();
@@ -427,15 +423,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>Wakes the waiters whose LSN is safe, or all of them if there is no journal any more.</summary>
     private void WakeWaiters()
     {
-        if (Volatile.Read(ref _awaited) == 0) return;
-        long safe = _directory is null ? long.MaxValue : SafeLsn;
-        lock (_waiters)
-        {
-            foreach ((long lsn, Waiter waiter) in _waiters)
-                if (lsn <= safe) waiter.Wake(WakeReason.Unblocked);
-            _waiters.RemoveAll(w => w.Waiter.IsClaimed);
-            Volatile.Write(ref _awaited, _waiters.Count);
-        }
+        if (_waiters.Any) _waiters.Wake(_directory is null ? long.MaxValue : SafeLsn);
     }
 
     /// <summary>Called after a thread that is not an event loop has appended units of effects.</summary>

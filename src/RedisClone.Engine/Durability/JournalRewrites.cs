@@ -26,6 +26,9 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
     /// </summary>
     public JournalKeeper Keeper => _keeper ??= new JournalKeeper(server);
 
+    /// <summary>Ends the threads of the journal and releases its directory, at the end of the server.</summary>
+    public void Release() => _keeper?.Dispose();
+
     public long Rewrites { get; private set; }
 
     public string? Failure { get; private set; }
@@ -131,6 +134,11 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             if (!server.Config.AppendOnly) _isSuspended = false;
             return null;
         }
+        return server.Shutdown.TurnJournalOn(TurnOn);
+    }
+
+    private string? TurnOn()
+    {
         if (_loneBase is { } loneBase)
         {
             // Its directory becomes that of the journal, which begins with a base of its own.

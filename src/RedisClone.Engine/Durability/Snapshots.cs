@@ -197,7 +197,8 @@ internal sealed class Snapshots
         long started = Stopwatch.GetTimestamp();
         try
         {
-            if (!Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
+            // An empty name is that of no file.
+            if (_server.Config.DbFilename.Length == 0 || !Disk.Exists(Path) && !Disk.DirectoryExists(Path)) return null;
             using IDiskFile file = Disk.Open(Path, DiskOpen.Read);
             long length = file.Length;
             // What DEBUG RELOAD dropped would be missing in the stream of effects.
@@ -249,7 +250,7 @@ internal sealed class Snapshots
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _server.Config.SavePoints)
         {
-            if (changes < point.Changes || IsWithin(now, LastSave, point.Seconds * 1000 + 1)) continue;
+            if (changes < point.Changes || IsWithin(now, LastSave, Math.Min(point.Seconds, int.MaxValue) * 1000 + 1)) continue;
             TrySave(() => _server.Log.LogInformation("{Changes} changes in {Seconds} seconds. Saving...", point.Changes, point.Seconds));
             return;
         }
@@ -280,6 +281,30 @@ internal sealed class Snapshots
     /// <summary>The path of a file that is incomplete or short-lived.</summary>
     public string TemporaryPath(string infix) =>
         _server.Config.PathOf(string.Create(CultureInfo.InvariantCulture, $"temp-{infix}{Environment.ProcessId}.rdb"));
+
+    /// <summary>
+    /// Lets <paramref name="give"/> open a complete file for its readers, and deletes its name. The file exists until the last reader has
+    /// closed it. Returns null, or the reason of a failure.
+    /// </summary>
+    public string? HandOver(string path, Action<Func<IDiskFile>> give)
+    {
+        try
+        {
+            try
+            {
+                give(() => Disk.Open(path, DiskOpen.Read));
+            }
+            finally
+            {
+                Disk.Delete(path);
+            }
+            return null;
+        }
+        catch (Exception failure) when (DiskFailure.Is(failure))
+        {
+            return failure.Message;
+        }
+    }
 
     private void Ended(SnapshotRun run, string? failure, long changes, bool isBackground)
     {

@@ -60,8 +60,7 @@ internal sealed class StreamValueReader
     {
         if (!TryKeep(field) || !TryKeep(value)) return false;
         if (_ends.Count < 2 * _fields) return true;
-        return (_entry > StreamValue.State(stream).Last || _entry == StreamId.Min && StreamValue.Count(stream) == 0)
-            && StreamValue.Append(stream, _entry, new Words(_words, _ends));
+        return _entry > StreamValue.State(stream).Last && StreamValue.Append(stream, _entry, new Words(_words, _ends));
     }
 
     public bool State(in Entry stream, in RdbStreamState state)
@@ -69,8 +68,9 @@ internal sealed class StreamValueReader
         _estimatesRead = !state.IsComplete;
         if (StreamValue.Count(stream) > 0 && Id(state.Last) < StreamValue.LastEntry(stream)) return false;
         // Counters from outside stay within the range that the commands of the journal accept.
-        ulong added = Math.Min(state.EntriesAdded, long.MaxValue);
-        StreamValue.SetState(stream, new StreamState(Id(state.Last), Id(state.HighestDeleted), added));
+        ulong added = Math.Clamp(state.EntriesAdded, (ulong)StreamValue.Count(stream), long.MaxValue);
+        StreamId last = Id(state.Last), highestDeleted = Id(state.HighestDeleted);
+        StreamValue.SetState(stream, new StreamState(last, highestDeleted < last ? highestDeleted : last, added));
         return true;
     }
 
@@ -125,6 +125,7 @@ internal sealed class StreamValueReader
     /// <summary>Adds a message to the history of a producer. The limits of the history follow after all messages.</summary>
     public static bool Message(in Entry stream, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> message, RdbStreamId id)
     {
+        if (producer.IsEmpty || message.IsEmpty) return false;
         StreamProducers producers = StreamProducers.Obtain(stream, MostSeconds, MostMessages);
         if (producers.TryFind(producer, message, out _)) return false;
         producers.Remember(producer, message, Id(id));

@@ -50,8 +50,11 @@ internal sealed class EffectBuffer
     /// </summary>
     public int Database { get; private set; }
 
+    /// <summary>The number of bytes of the commands.</summary>
+    public int Length => _length - Front;
+
     /// <summary>The commands of the unit, without MULTI and EXEC.</summary>
-    public ReadOnlySpan<byte> Body => _bytes.AsSpan(Front, _length - Front);
+    public ReadOnlySpan<byte> Body => _bytes.AsSpan(Front, Length);
 
     /// <summary>The unit in RESP: one command, or several between MULTI and EXEC.</summary>
     public ReadOnlySpan<byte> Unit
@@ -329,7 +332,7 @@ internal sealed class EffectBuffer
     {
         try
         {
-            if (needed > Array.MaxLength) throw new InvalidOperationException("a unit of effects is longer than an array can be");
+            if (needed > Array.MaxLength) throw new InsufficientMemoryException("A unit of effects is longer than an array can be.");
             FaultPoint.Allocation();
             if (needed <= _bytes.Length) return;
             byte[] larger = HeapRelief.Allocate(SizeFor(needed));

@@ -292,7 +292,7 @@ internal sealed class Executor(ServerCore server)
         }
         ReplyMark mark = c.Reply.Mark();
         int errorsBefore = c.Reply.Errors;
-        int effectsBefore = lane.Effects.Commands;
+        EffectMark effectsBefore = lane.Effects.Mark();
         long changesBefore = server.Failures.ChangesOf(ref c);
         HotKeySession? watching = session.Connection is null ? null : server.HotKeys.Active;
         SlotUse? use = session.Connection is null ? null : server.Cluster?.Use;

@@ -18,11 +18,12 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     private const int RoundsUntilNotice = 10;
 
     private readonly Func<long> _clock = clock ?? (static () => Environment.TickCount64);
-    private readonly KeyImages _images = new(server);
     private readonly NoticeLimit _commandNotices = new(), _otherNotices = new(), _refusalNotices = new();
     private int _roundsWithoutReserve;
     private volatile bool _isHeapFull;
     private readonly MemoryReserve _reserve = new MemoryReserve(Limits.FailureReserve).Publish();
+
+    public KeyImages Images { get; } = new(server);
 
     /// <summary>Whether memory was exhausted, which is not a bug.</summary>
     public static bool IsForMemory(Exception failure) => IsOutOfMemory(failure) || failure is InsufficientExecutionStackException;
@@ -35,25 +36,27 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
         failure is OutOfMemoryException or TargetInvocationException { InnerException: OutOfMemoryException };
 
     /// <summary>
-    /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept, followed
-    /// by the current state of its keys. On return, the stream of effects matches memory.
+    /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept if it has changed
+    /// something, followed by the current state of its keys. On return, the stream of effects matches memory.
     /// </summary>
     /// <param name="c">The context of the command.</param>
     /// <param name="failure">The exception.</param>
-    /// <param name="effectsBefore">The number of commands in the unit of effects when the handler began.</param>
+    /// <param name="effectsBefore">The end of the unit of effects when the handler began.</param>
     /// <param name="changesBefore">The result of <see cref="ChangesOf"/> when the handler began.</param>
-    public void HandlerFailed(ref CommandContext c, Exception failure, int effectsBefore, long changesBefore)
+    public void HandlerFailed(ref CommandContext c, Exception failure, EffectMark effectsBefore, long changesBefore)
     {
         Note(failure, c.Lane);
         // A change of a single element that fails for lack of memory has no effect and is not counted.
         bool isUnchanged = IsOutOfMemory(failure) && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
         try
         {
-            c.Lane.Effects.DropUnfinished();
+            // Some handlers write their effect before the change, which has not taken place.
+            if (isUnchanged && c.Row.IsWrite) c.Lane.Effects.Rollback(effectsBefore);
+            else c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();
             // A command that only reads also changes its keys if it finds them expired. PFCOUNT stores its result in the key.
-            bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore;
+            bool changed = c.Row.IsWrite || c.Changes > 0 || c.Row.Has(CommandFlags.ReadOnly) && c.Lane.Effects.Commands > effectsBefore.Commands;
             if (c.Row.Keys.Length > 0 && changed) WriteImages(ref c, isUnchanged);
             else if (c.Row.Image is { } image)
             {
@@ -85,7 +88,7 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
             EffectMark mark = c.Lane.Effects.Mark();
             try
             {
-                _images.Write(ref c, isUnchanged);
+                Images.Write(ref c, isUnchanged);
                 return;
             }
             catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))

@@ -13,11 +13,13 @@ namespace RedisClone.Engine.Failures;
 /// </summary>
 internal sealed class KeyImages(ServerCore server)
 {
-    private const int LargeValue = 64 * 1024;
     private const int MostText = 64; // the words of RESTORE, and the expiry
 
+    /// <summary>The size in bytes from which the image of a value that is probably unchanged is omitted. Tests set a smaller one.</summary>
+    public long LargeValue { get; set; } = 64 * 1024;
+
     /// <summary>
-    /// Writes the images of a command's keys to the effects of its lane, and notifies clients that watch, wait for or cache the
+    /// Writes the images of the keys that a command may change to the effects of its lane, and notifies clients that watch, wait for or cache the
     /// keys.
     /// </summary>
     /// <param name="c">The context of the command.</param>
@@ -29,7 +31,8 @@ internal sealed class KeyImages(ServerCore server)
         {
             // Invalid arguments name no keys, and the command has changed none.
             if (!c.Row.CollectKeys(c.Args, ref positions)) return;
-            for (int i = 0; i < positions.Count; i++) Write(c.Args[positions[i]], c.Lane, isUnchanged, c.IsTold);
+            for (int i = 0; i < positions.Count; i++)
+                if ((positions.FlagsOf(i) & KeyFlags.RO) == 0) Write(c.Args[positions[i]], c.Lane, isUnchanged, c.IsTold);
         }
         finally
         {
@@ -58,7 +61,7 @@ internal sealed class KeyImages(ServerCore server)
         }
     }
 
-    private static bool IsLarge(in Entry entry) => entry.Exists && entry.Type != ValueType.Stream && ValueInfo.MemoryUsage(entry) > LargeValue;
+    private bool IsLarge(in Entry entry) => entry.Exists && entry.Type != ValueType.Stream && ValueInfo.MemoryUsage(entry) > LargeValue;
 
     private static void WriteValue(in Entry entry, int database, EffectBuffer effects)
     {

@@ -1,5 +1,4 @@
 using RedisClone.Engine.Durability;
-using RedisClone.Journal.Disk;
 
 namespace RedisClone.Engine.Replication;
 
@@ -8,6 +7,8 @@ namespace RedisClone.Engine.Replication;
 /// </summary>
 internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJob
 {
+    // CONFIG SET dir may change the path meanwhile.
+    private readonly string _path = server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
     private Replica[] _takers = [];
 
     /// <summary>The snapshot that the replicas are sent while it is taken; null for a file, or before the moment.</summary>
@@ -15,8 +16,6 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
 
     /// <summary>Whether all replicas that it is for have left.</summary>
     public bool IsAbandoned => _takers.Length > 0 && (Feed?.IsOver ?? !Array.Exists(_takers, replicas.Has));
-
-    private string Path => server.Snapshots.TemporaryPath(Snapshots.ForReplicas);
 
     public SnapshotOrder? Mark()
     {
@@ -28,7 +27,7 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
         {
             _takers = replicas.TakersDue(ServerCore.UnixMilliseconds(), out bool streams);
             if (_takers is not [var first, ..]) return null;
-            ISnapshotOutput output = streams ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, Path);
+            ISnapshotOutput output = streams ? Feed = new SnapshotFeed(_takers) : new SnapshotFileOutput(server.Disk, _path);
             var order = new SnapshotOrder(output) { OnlyFunctions = first.OnlyFunctions, StreamDatabase = database };
             replicas.BeginStream();
             try
@@ -49,31 +48,13 @@ internal sealed class CopyJob(ServerCore server, Replicas replicas) : ISnapshotJ
         }
     }
 
-    /// <summary>
-    /// Opens the file for each replica and deletes its name. The file exists until the last replica has closed it.
-    /// </summary>
-    public string? Publish()
+    /// <summary>Gives each replica its own handle of the file.</summary>
+    public string? Publish() => Feed is not null ? null : server.Snapshots.HandOver(_path, open =>
     {
-        if (Feed is not null) return null;
-        try
-        {
-            try
-            {
-                lock (replicas.Gate)
-                    foreach (Replica replica in _takers)
-                        if (replicas.Has(replica)) replica.Give(server.Disk.Open(Path, DiskOpen.Read));
-            }
-            finally
-            {
-                server.Disk.Delete(Path);
-            }
-            return null;
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            return failure.Message;
-        }
-    }
+        lock (replicas.Gate)
+            foreach (Replica replica in _takers)
+                if (replicas.Has(replica)) replica.Give(open());
+    });
 
     public void Ended(SnapshotRun run, string? failure)
     {

@@ -19,13 +19,20 @@ internal enum FailoverState
 /// FAILOVER: hands the role of the primary over to a replica. Writes are paused until the replica has acknowledged the whole
 /// stream. Then this server becomes a replica of it while every shard is held, so that no write falls between.
 /// </summary>
-internal sealed class Failover(ServerCore server)
+internal sealed class Failover
 {
+    private readonly ServerCore _server;
+    private readonly HeldTask _move;
     private volatile FailoverState _state;
     private ReplicaOf? _target;
     private long _deadline;             // in Unix milliseconds; 0 for none
     private bool _isForced;
-    private int _moves;                 // 1 while a thread tries to hand the role over
+
+    public Failover(ServerCore server)
+    {
+        _server = server;
+        _move = new HeldTask(server, Move, "FAILOVER failed unexpectedly");
+    }
 
     public FailoverState State => _state;
 
@@ -40,10 +47,10 @@ internal sealed class Failover(ServerCore server)
     /// <param name="isForced">Whether the target takes over at the deadline even if it lacks a part of the stream.</param>
     public void Begin(ReplicaOf? target, long deadline, bool isForced)
     {
-        if (target is null) server.Log.LogInformation("FAILOVER requested to any replica.");
-        else server.Log.LogInformation("FAILOVER requested to {Host}:{Port}.", target.Host, target.Port);
+        if (target is null) _server.Log.LogInformation("FAILOVER requested to any replica.");
+        else _server.Log.LogInformation("FAILOVER requested to {Host}:{Port}.", target.Host, target.Port);
         (_target, _deadline, _isForced, _state) = (target, deadline, isForced, FailoverState.WaitsForSync);
-        server.Pause.HoldWrites();
+        _server.Pause.HoldWrites();
     }
 
     /// <summary>
@@ -53,9 +60,9 @@ internal sealed class Failover(ServerCore server)
     {
         FailoverState state = _state;
         if (state == FailoverState.None) return;
-        if (_target is { } target) server.Log.LogInformation("FAILOVER to {Host}:{Port} aborted: {Why}", target.Host, target.Port, why);
-        else server.Log.LogInformation("FAILOVER to any replica aborted: {Why}", why);
-        if (state == FailoverState.InProgress) server.Role.Lead();
+        if (_target is { } target) _server.Log.LogInformation("FAILOVER to {Host}:{Port} aborted: {Why}", target.Host, target.Port, why);
+        else _server.Log.LogInformation("FAILOVER to any replica aborted: {Why}", why);
+        if (state == FailoverState.InProgress) _server.Role.Lead();
         End();
     }
 
@@ -64,7 +71,7 @@ internal sealed class Failover(ServerCore server)
     {
         if (_state != FailoverState.InProgress) return;
         End();
-        server.RoleFile.Keep();
+        _server.RoleFile.Keep();
     }
 
     /// <summary>Hands the role over once a replica has the whole stream; called at acknowledgements and in every round.</summary>
@@ -72,46 +79,20 @@ internal sealed class Failover(ServerCore server)
     {
         if (_state != FailoverState.WaitsForSync) return;
         bool isLate = _deadline > 0 && now >= _deadline;
-        if (!isLate && Synced() is null || Interlocked.Exchange(ref _moves, 1) != 0) return;
-        try
-        {
-            // The caller may hold a shard, or be an event loop.
-            ThreadPool.UnsafeQueueUserWorkItem(static failover => failover.Move(), this, preferLocal: false);
-        }
-        catch
-        {
-            Volatile.Write(ref _moves, 0);
-            throw;
-        }
+        if (isLate || Synced() is not null) _move.Begin();
     }
 
-    public Replica? Find(string host, int port) => server.Replicas.All.FirstOrDefault(replica => replica.IsAt(host, port));
+    public Replica? Find(string host, int port) => _server.Replicas.All.FirstOrDefault(replica => replica.IsAt(host, port));
 
     private Replica? Synced()
     {
-        long offset = server.Replicas.Stream.Offset;
+        long offset = _server.Replicas.Stream.Offset;
         bool HasAll(Replica replica) => replica.State == ReplicaState.Follows && replica.Acknowledged == offset;
         if (_target is { } target) return Find(target.Host, target.Port) is { } wanted && HasAll(wanted) ? wanted : null;
-        return server.Replicas.All.FirstOrDefault(HasAll);
+        return _server.Replicas.All.FirstOrDefault(HasAll);
     }
 
     private void Move()
-    {
-        try
-        {
-            new HeldAction(server.Shards, MoveHeld).RunAndWait();
-        }
-        catch (Exception bug)
-        {
-            server.Failures.WorkFailed("FAILOVER failed unexpectedly", bug);
-        }
-        finally
-        {
-            Volatile.Write(ref _moves, 0);
-        }
-    }
-
-    private void MoveHeld()
     {
         if (_state != FailoverState.WaitsForSync) return;
         bool isLate = _deadline > 0 && ServerCore.UnixMilliseconds() >= _deadline;
@@ -122,25 +103,25 @@ internal sealed class Failover(ServerCore server)
         }
         if (isLate)
         {
-            server.Log.LogInformation("FAILOVER to {Host}:{Port} time out exceeded, failing over.", _target!.Host, _target.Port);
-            server.Replicas.Stream.Obey();
+            _server.Log.LogInformation("FAILOVER to {Host}:{Port} time out exceeded, failing over.", _target!.Host, _target.Port);
+            _server.Replicas.Stream.Obey();
         }
         else
         {
             // A transfer that has begun removes its keys here first. Otherwise both servers would keep them.
-            if (server.MigrationLinks.Running > 0) return;
+            if (_server.MigrationLinks.Running > 0) return;
             // The last test is under the lock of the stream: a published message may still be appended without a hold.
-            if (Synced() is not { } replica || !server.Replicas.Stream.TryObeyAt(replica.Acknowledged)) return;
+            if (Synced() is not { } replica || !_server.Replicas.Stream.TryObeyAt(replica.Acknowledged)) return;
             _target ??= new ReplicaOf(replica.Host, replica.ListeningPort);
-            server.Log.LogInformation("Failover target {Host}:{Port} is synced, failing over.", _target.Host, _target.Port);
+            _server.Log.LogInformation("Failover target {Host}:{Port} is synced, failing over.", _target.Host, _target.Port);
         }
         _state = FailoverState.InProgress;
-        server.Role.Follow(_target!);
+        _server.Role.Follow(_target!);
     }
 
     private void End()
     {
         (_target, _deadline, _isForced, _state) = (null, 0, false, FailoverState.None);
-        server.Pause.ReleaseWrites();
+        _server.Pause.ReleaseWrites();
     }
 }

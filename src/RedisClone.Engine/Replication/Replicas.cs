@@ -363,7 +363,7 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// </summary>
     private void TendBacklog(long now)
     {
-        long patience = server.Config.ReplBacklogTtl * 1000;
+        long patience = Math.Min(server.Config.ReplBacklogTtl, int.MaxValue) * 1000;
         lock (Gate)
         {
             if (_all.Count > 0 || !Stream.IsOpen || server.Role.IsReplica || patience == 0) _aloneSince = 0;

@@ -41,13 +41,14 @@ internal sealed class RoleFile(ServerCore server)
     public string? Failure => _failure;
 
     /// <summary>With a configuration file, CONFIG REWRITE keeps the role; in a cluster, nodes.conf does.</summary>
-    private bool KeepsRole => server.Config.ConfigFile is null && server.Cluster is null;
+    private bool KeepsRole => server.Config.ConfigFile is null && server.Cluster is null && server.Config.LoadsData;
 
     /// <summary>Reads the file at the start and sets the role of the configuration.</summary>
     /// <returns>Null, or the reason why the server must not start.</returns>
     public string? Read()
     {
         _configured = Text(server.Config.ReplicaOf);
+        if (!server.Config.LoadsData) return null;
         try
         {
             if (server.Disk.DirectoryExists(Path)) throw new InvalidDataException("it is a directory");
@@ -62,7 +63,7 @@ internal sealed class RoleFile(ServerCore server)
         {
             return $"Cannot start: the file {Path}, which keeps the role of this server, is damaged: {damage.Message}. " +
                 $"Delete it to start with the role of the configuration: {Describe(server.Config.ReplicaOf)}. " +
-                "If another server is the primary, set replicaof first.";
+                "If another server is the master, set replicaof first.";
         }
         catch (Exception failure) when (DiskFailure.Is(failure))
         {

@@ -17,6 +17,10 @@ internal sealed class ActiveExpiry(ServerCore server)
     private const int MostPerBucket = 64;
 
     private const int FieldsPerStep = 256;
+
+    /// <summary>A unit of effects with many long names is ended, long before it is too long.</summary>
+    private const int MostUnitBytes = 1 << 20;
+
     private readonly ulong[,] _cursors = new ulong[server.Shards.Count, server.Config.Databases];
 
     /// <summary>
@@ -50,7 +54,11 @@ internal sealed class ActiveExpiry(ServerCore server)
                 {
                     ReadOnlySpan<byte> key = keyspace.KeyOf(handle);
                     ulong hash = keyspace.Store.HashOf(key);
-                    if (!IsForeign(hash)) server.KeyEvents.Expire(keyspace.Find(key, hash), database, lane);
+                    if (IsForeign(hash)) continue;
+                    server.KeyEvents.Expire(keyspace.Find(key, hash), database, lane);
+                    if (lane.Effects.Length < MostUnitBytes) continue;
+                    server.Executor.PlaceOwnUnit(shard, lane);
+                    lane.BeginUnit();
                 }
                 server.Executor.EndOwnUnit(shard, lane);
                 hasExpired |= found.Expired.Length > 0;
@@ -76,7 +84,7 @@ internal sealed class ActiveExpiry(ServerCore server)
             // The fields of such a hash come first until its slot has moved.
             if (IsForeign(keyspace.Store.HashOf(key))) break;
             lane.BeginUnit();
-            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsPerStep, database, lane);
+            int removed = server.KeyEvents.ExpireFields(keyspace.Find(key, keyspace.Store.HashOf(key)), FieldsOf(key), database, lane);
             server.Executor.EndOwnUnit(shard, lane);
             // A hash may be due without an expired field, if its own time could not be updated. The next round tries again.
             if (removed == 0 && keyspace.DueHash == handle) break;
@@ -84,6 +92,9 @@ internal sealed class ActiveExpiry(ServerCore server)
         }
         return true;
     }
+
+    /// <summary>How many fields of a hash may expire in one unit of effects, which repeats the key for each of them.</summary>
+    private static int FieldsOf(ReadOnlySpan<byte> key) => Math.Clamp(MostUnitBytes / (key.Length + 1), 1, FieldsPerStep);
 
     /// <summary>Whether another node of the cluster decides when a key expires.</summary>
     private bool IsForeign(ulong hash) => server.Cluster is { } cluster && cluster.Served.IsForeign(KeySlot.OfHash(hash));

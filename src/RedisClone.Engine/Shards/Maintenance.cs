@@ -80,6 +80,7 @@ internal sealed class Maintenance(ServerCore server) : BackgroundService
         }
         Guarded(static self => self._server.MigrationLinks.Tend(self._now));
         Guarded(static self => self._server.Snapshots.Tend(self._now));
+        if (round % hz == 0) Guarded(static self => self._server.ShardLoads.Sample());
         if (round % hz == 0 && _server.Debug.BackgroundWork) Guarded(static self => self._clients.Run(self._now));
         Guarded(static self => self._server.Sampler.EndRound(self._started));
     }

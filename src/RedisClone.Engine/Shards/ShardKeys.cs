@@ -110,9 +110,10 @@ internal sealed class ShardKeys(Shard shard)
     /// <returns>False if the client watches the key already.</returns>
     internal bool AddWatch(Session session, int database, ReadOnlySpan<byte> key, bool expired)
     {
-        if (!_watchers.TryGet(database, key, out List<Watch>? watches)) _watchers.Set(database, key, watches = []);
+        var added = new Watch(session) { Expired = expired };
+        if (!_watchers.TryGet(database, key, out List<Watch>? watches)) _watchers.Set(database, key, [added]);
         else if (watches.Exists(watch => watch.Session == session)) return false;
-        watches.Add(new Watch(session) { Expired = expired });
+        else watches.Add(added);
         return true;
     }
 

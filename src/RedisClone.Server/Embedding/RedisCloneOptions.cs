@@ -74,6 +74,7 @@ public sealed class RedisCloneOptions
         ConfigLoad load = ServerConfig.Load(words, new Hashtable(), static () => Stream.Null);
         if (load.Config is not { } config) throw new ArgumentException(load.Error.Trim());
         if (Port == 0) config.Port = ServerConfig.AnyPort;
+        config.LoadsData = Directory is not null || ConfigFile is not null || Parameters.ContainsKey("dir");
         return load;
 
         void Say(string name, string value)

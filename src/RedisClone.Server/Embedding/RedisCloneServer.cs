@@ -20,6 +20,8 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
     private readonly ServerRun _run;
     private readonly MemoryTransport _memory;
     private readonly IReadOnlyList<string> _warnings;
+    private readonly TaskCompletionSource _started = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private int _begun;                 // 1 once the start has begun
     private Task? _end;
 
     /// <summary>Creates a server that is not yet started.</summary>
@@ -46,14 +48,29 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
     internal ServerCore Core => _run.Core;
 
     /// <summary>Starts the server. The task completes when the data is loaded and clients are served.</summary>
-    /// <param name="cancellationToken">Not used.</param>
+    /// <param name="cancellationToken">Ends the start, also while the data is loaded.</param>
     /// <returns>A task that completes when the server is ready.</returns>
-    /// <exception cref="InvalidOperationException">The server cannot start; the message gives the reason.</exception>
+    /// <exception cref="InvalidOperationException">The server cannot start, or was started before; the message gives the reason.</exception>
     public async Task StartAsync(CancellationToken cancellationToken = default)
     {
-        foreach (string warning in _warnings) Core.Log.LogWarning("{Warning}", warning);
-        if (await _run.StartAsync() is { } fault) throw new InvalidOperationException($"The server cannot start: {fault}");
-        _end = _run.EndAsync();
+        cancellationToken.ThrowIfCancellationRequested();
+        if (Interlocked.Exchange(ref _begun, 1) != 0) throw new InvalidOperationException("The server was started before. Create another one.");
+        try
+        {
+            foreach (string warning in _warnings) Core.Log.LogWarning("{Warning}", warning);
+            string? fault;
+            using (cancellationToken.Register(static run => ((ServerRun)run!).Cancel(), _run)) fault = await _run.StartAsync().ConfigureAwait(false);
+            if (fault is not null)
+            {
+                cancellationToken.ThrowIfCancellationRequested();
+                throw new InvalidOperationException($"The server cannot start: {fault}");
+            }
+            _end = _run.EndAsync();
+        }
+        finally
+        {
+            _started.TrySetResult();
+        }
     }
 
     /// <summary>
@@ -68,23 +85,27 @@ public sealed class RedisCloneServer : IHostedService, IAsyncDisposable, IDispos
     public Stream ConnectStream() => new DuplexStream(Connect());
 
     /// <summary>
-    /// Disconnects all clients, saves the data as configured, and stops the server. Does nothing if the server was not started.
+    /// Disconnects all clients, saves the data as configured, and stops the server. Ends a start that is in progress. Does nothing if the
+    /// server was not started.
     /// </summary>
     /// <param name="cancellationToken">Cancels the wait for the end. A shutdown that has begun continues.</param>
     /// <returns>A task that completes when the server has ended.</returns>
     public async Task StopAsync(CancellationToken cancellationToken = default)
     {
+        if (Volatile.Read(ref _begun) == 0) return;
+        if (!_started.Task.IsCompleted) _run.Cancel();
+        await _started.Task.WaitAsync(cancellationToken).ConfigureAwait(false);
         if (_end is null) return;
         // Force is set because the host ends even if the save fails.
-        await Core.Shutdown.Begin(ShutdownOptions.Force, "The host asks the server to end.").WaitAsync(cancellationToken);
-        await _end.WaitAsync(cancellationToken);
+        await Core.Shutdown.Begin(ShutdownOptions.Force, "The host asks the server to end.").WaitAsync(cancellationToken).ConfigureAwait(false);
+        await _end.WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        await StopAsync();
-        await _host.DisposeAsync();
+        await StopAsync().ConfigureAwait(false);
+        await _host.DisposeAsync().ConfigureAwait(false);
     }
 
     /// <inheritdoc/>

@@ -28,7 +28,7 @@ internal sealed class Supervisor(SupervisedMode mode, string? notifySocket)
             using var socket = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified);
             socket.SendTo(Encoding.UTF8.GetBytes(state), new UnixDomainSocketEndPoint(address));
         }
-        catch (SocketException)
+        catch (Exception e) when (e is SocketException or ArgumentException)
         {
         }
     }

@@ -5,6 +5,9 @@ using RedisClone.Transport.InMemory;
 
 namespace RedisClone.Server.Net;
 
+/// <summary>The address of a proxy. The client behind it may be on another machine.</summary>
+internal sealed class ProxyEndPoint(IPAddress address, int port) : IPEndPoint(address, port);
+
 /// <summary>Addresses of clients as CLIENT LIST shows them.</summary>
 internal static class ClientAddress
 {
@@ -25,6 +28,9 @@ internal static class ClientAddress
     /// </summary>
     public static bool IsLocal(EndPoint? remote, EndPoint? local) =>
         local is UnixDomainSocketEndPoint or MemoryEndPoint || remote is IPEndPoint ip && IPAddress.IsLoopback(Plain(ip.Address));
+
+    /// <summary>Whether a client may do what <c>local</c> permits in the configuration. One behind a proxy may not.</summary>
+    public static bool IsTrusted(EndPoint? remote, EndPoint? local) => remote is not ProxyEndPoint && IsLocal(remote, local);
 
     private static IPAddress Plain(IPAddress address) => address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address;
 }

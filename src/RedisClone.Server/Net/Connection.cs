@@ -65,7 +65,7 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             Authenticated = !server.Access.Users.MustAuthenticate,
             PeerName = ClientAddress.Text(transport.RemoteEndPoint, server.Config.UnixSocket),
             LocalName = ClientAddress.Text(transport.LocalEndPoint, server.Config.UnixSocket),
-            IsLocal = ClientAddress.IsLocal(transport.RemoteEndPoint, transport.LocalEndPoint),
+            IsLocal = ClientAddress.IsTrusted(transport.RemoteEndPoint, transport.LocalEndPoint),
             IsUnixSocket = transport.LocalEndPoint is System.Net.Sockets.UnixDomainSocketEndPoint,
             LastInteraction = ServerCore.UnixMilliseconds(),
         };
@@ -104,11 +104,17 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
     {
         _killed = true;
         Session.CloseAfterReply = true;
-        // At once: a later command of the killer must not serve a client that is gone.
-        Session.Waiter?.Wake(WakeReason.Closed);
-        _server.Sessions.Remove(Session);
-        _server.ClientMemory.Leave(Session);
-        _transport.Abort();
+        try
+        {
+            // At once: a later command of the killer must not serve a client that is gone.
+            Session.Waiter?.Wake(WakeReason.Closed);
+            _server.Sessions.Remove(Session);
+            _server.ClientMemory.Leave(Session);
+        }
+        finally
+        {
+            _transport.Abort();
+        }
     }
 
     public void Close()

@@ -91,10 +91,10 @@ internal sealed class RedisConnectionHandler(ServerCore server) : ConnectionHand
         IConnectionScheduler scheduler = transport.Features.Get<IConnectionScheduler>() ?? PoolScheduler.Instance;
         var connection = new Connection(server, _security, transport, scheduler);
         LogInByCertificate(transport, connection.Session);
-        server.Sessions.Add(connection.Session);
-        server.Statistics.Count(RareEvent.AcceptedConnection);
         try
         {
+            server.Sessions.Add(connection.Session);
+            server.Statistics.Count(RareEvent.AcceptedConnection);
             await connection.RunAsync();
             await connection.DrainAsync();
         }

@@ -1,6 +1,7 @@
 using System.Net;
 using Microsoft.AspNetCore.Http;
 using RedisClone.Engine;
+using RedisClone.Server.Net;
 
 namespace RedisClone.Server.Studio;
 
@@ -30,7 +31,16 @@ internal sealed class StudioAccess(ServerCore server)
     /// </summary>
     public static bool IsLocal(HttpContext context) =>
         context.Connection.RemoteIpAddress is { } address && IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address)
-            && !Array.Exists(HeadersOfProxies, context.Request.Headers.ContainsKey);
+            && !IsForwarded(context);
+
+    /// <summary>The address of the sender: the browser, or the proxy before it.</summary>
+    public static IPEndPoint SenderOf(HttpContext context)
+    {
+        IPAddress address = context.Connection.RemoteIpAddress ?? IPAddress.None;
+        return IsForwarded(context) ? new ProxyEndPoint(address, context.Connection.RemotePort) : new IPEndPoint(address, context.Connection.RemotePort);
+    }
+
+    private static bool IsForwarded(HttpContext context) => Array.Exists(HeadersOfProxies, context.Request.Headers.ContainsKey);
 
     /// <summary>Whether this request may have a session of the default user without signing in.</summary>
     public bool NeedsNoPassword(HttpContext context) => IsLocal(context) && !server.Access.Users.MustAuthenticate;

@@ -91,7 +91,7 @@ internal sealed class StudioSessions(ServerCore server, MemoryTransport transpor
     }
 
     private StudioLink Connect(HttpContext context) => new(
-        transport, new IPEndPoint(context.Connection.RemoteIpAddress ?? IPAddress.None, context.Connection.RemotePort),
+        transport, StudioAccess.SenderOf(context),
         new IPEndPoint(context.Connection.LocalIpAddress ?? IPAddress.None, context.Connection.LocalPort));
 
     /// <summary>Runs the first commands of a connection. Returns the error of the first one, or null.</summary>

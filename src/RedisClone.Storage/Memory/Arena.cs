@@ -202,6 +202,14 @@ public sealed partial class Arena
         return span.Class == SpanInfo.Large ? span.Pages << PageShift : SizeClasses.SizeOf(span.Class);
     }
 
+    /// <summary>The size of a buffer as <see cref="Allocate"/> takes it. Throws if no buffer can be so large.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int SizeOf(long bytes)
+    {
+        if (bytes > Array.MaxLength) ThrowOutOfMemory();
+        return (int)bytes;
+    }
+
     /// <summary>The capacity of the buffer that <see cref="Allocate"/> returns for a size.</summary>
     public static int RoundUp(int size) => size switch
     {

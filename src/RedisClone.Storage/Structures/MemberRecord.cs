@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Storage.Structures;
 
@@ -55,9 +56,10 @@ internal readonly ref struct MemberRecord
     /// <summary>Overwrites the number with one of the same form.</summary>
     public void SetNumber(long number) => WriteNumber(_bytes[_numberAt..], Form, number);
 
-    public static int SizeOf(int nameLength, NumberForm form, int? valueLength) =>
-        1 + (nameLength < LongLength ? 0 : VarintBytes(nameLength)) + NumberBytes(form) + nameLength
-        + (valueLength is { } length ? VarintBytes(length) + length : 0);
+    /// <summary>The bytes of a record. Throws if no buffer can be so large.</summary>
+    public static int SizeOf(int nameLength, NumberForm form, int? valueLength) => Arena.SizeOf(
+        1 + (nameLength < LongLength ? 0 : VarintBytes(nameLength)) + NumberBytes(form) + (long)nameLength
+        + (valueLength is { } length ? VarintBytes(length) + length : 0));
 
     /// <summary>Writes a record without its value. Returns the span for the value.</summary>
     public static Span<byte> Write(Span<byte> to, ReadOnlySpan<byte> name, NumberForm form, long number, int? valueLength)

@@ -24,13 +24,16 @@ internal static class LargeValues
 
     /// <summary>
     /// Turns a value into a large one. The caller has already built everything outside the record. If memory is missing, the
-    /// value stays unchanged and the new structures are freed.
+    /// value stays unchanged and the new structures are freed. To clients, the value is the same, so this counts as no change.
     /// </summary>
     public static void Publish<TRoot>(in Entry entry, ref TRoot root) where TRoot : struct
     {
+        ShardStore store = entry.Keyspace.Store;
+        long changes = store.Changes;
         try
         {
             entry.Keyspace.Resize(entry, Unsafe.SizeOf<TRoot>());
+            store.Changes = changes;
         }
         catch
         {

@@ -6,6 +6,11 @@ namespace RedisClone.Storage.Values;
 /// <summary>Moves and copies values to another key, database or shard: RENAME, MOVE, COPY.</summary>
 public static class ValueTransfer
 {
+    private const int BytesPerElement = 16;
+
+    /// <summary>The bytes of a record that are copied in the time of one element.</summary>
+    private const int BytesOfRecord = 256;
+
     /// <summary>
     /// Moves a value and its expiry to a key, in place of the value that the key has, and removes the source. Within a shard, the structures
     /// outside the record stay in place. Between shards they are copied, because each shard owns its buffers and the shared field names.
@@ -30,6 +35,17 @@ public static class ValueTransfer
         from.Detach(from.Locate(sourceHash, handle));
     }
 
+    /// <summary>The work of a copy in elements, roughly.</summary>
+    public static long WorkOfCopy(in Entry source) =>
+        ValueInfo.IsWalkedForUsage(source) ? long.MaxValue : ValueInfo.MemoryUsage(source) / BytesPerElement;
+
+    /// <summary>The work of a move to another key, which copies a value unless the structures outside its record can stay.</summary>
+    public static long WorkOfMove(in Entry source, bool isToOtherShard) =>
+        isToOtherShard && source.Encoding == ValueEncoding.Large ? WorkOfCopy(source) : source.Value.Length / BytesOfRecord;
+
+    /// <summary>The work of a change between a key that expires and one that does not, which have records of different sizes.</summary>
+    public static long WorkOfExpiry(in Entry entry, long expiry) => entry.Expiry != 0 == (expiry != 0) ? 0 : entry.Value.Length / BytesOfRecord;
+
     /// <summary>Copies a value and its expiry to a key, in place of the value that the key has.</summary>
     public static void Copy(in Entry source, in Entry target, ReadOnlySpan<byte> key)
     {
@@ -39,11 +55,7 @@ public static class ValueTransfer
 
     private static void CopyNow(in Entry source, in Entry target, ReadOnlySpan<byte> key)
     {
-        if (!target.Exists)
-        {
-            CopyNow(source, target.Keyspace, key, target.Hash);
-            return;
-        }
+        // Also for an absent key: a copy that fails halfway has changed nothing.
         Keyspace scratch = target.Keyspace.Store.Scratch;
         CopyNow(source, scratch, key, target.Hash);
         Exchange(scratch.Find(key, target.Hash), target, ownsValue: true);

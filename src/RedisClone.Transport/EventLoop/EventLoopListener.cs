@@ -60,6 +60,20 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         return null;
     }
 
+    /// <summary>Sets keepalive for the connections that are accepted from now on.</summary>
+    public void SetKeepAlive(int seconds)
+    {
+        if (EndPoint is not IPEndPoint) return;
+        try
+        {
+            TcpKeepAlive.Apply(_socket, seconds);
+        }
+        catch (ObjectDisposedException)
+        {
+            // The listener is closed.
+        }
+    }
+
     public ValueTask UnbindAsync(CancellationToken cancellationToken = default)
     {
         _loop.Post(static self => ((EventLoopListener)self!).Unbind(), this);

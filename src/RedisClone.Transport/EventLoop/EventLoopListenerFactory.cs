@@ -52,6 +52,16 @@ public sealed class EventLoopListenerFactory(IOptions<EventLoopOptions> options,
         }
     }
 
+    /// <summary>Changes the silence in seconds before the first keepalive probe; 0 for none. Connections that exist keep theirs.</summary>
+    public void SetKeepAlive(int seconds)
+    {
+        lock (_gate)
+        {
+            options.Value.KeepAliveSeconds = seconds;
+            foreach (EventLoopListener listener in _listeners) listener.SetKeepAlive(seconds);
+        }
+    }
+
     /// <summary>
     /// Closes the listening sockets at shutdown, before connections are closed, so that a client that reconnects is refused. It
     /// must not run on an event loop's thread.

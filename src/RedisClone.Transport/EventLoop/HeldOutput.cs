@@ -43,10 +43,27 @@ internal sealed class HeldOutput
         while (_parts.TryPeek(out Part part) && (part.Position <= open || isFinal))
         {
             _parts.Dequeue();
-            if (part.Position <= open) part.Writer.Release(part.Bytes);
-            else part.Writer.Abort();
+            Pass(part, isFinal: part.Position > open);
         }
         Volatile.Write(ref _first, _parts.TryPeek(out Part next) ? next.Position : long.MaxValue);
+    }
+
+    /// <summary>Passes on a part, or aborts its connection. A failure must not lose the parts behind it.</summary>
+    private static void Pass(in Part part, bool isFinal)
+    {
+        try
+        {
+            if (!isFinal)
+            {
+                part.Writer.Release(part.Bytes);
+                return;
+            }
+        }
+        catch (OutOfMemoryException)
+        {
+            // The connection lacks a part of its output.
+        }
+        part.Writer.Abort();
     }
 
     private readonly record struct Part(LoopPipeWriter Writer, long Bytes, long Position);

@@ -12,9 +12,9 @@ public static class TcpKeepAlive
     /// <param name="seconds">The silence before the first probe, up to about nine hours; 0 turns the probes off.</param>
     public static void Apply(Socket socket, int seconds)
     {
+        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, seconds > 0);
         if (seconds <= 0) return;
         seconds = Math.Min(seconds, MostSeconds);
-        socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.KeepAlive, true);
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveTime, seconds);
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveInterval, Math.Max(seconds / 3, 1));
         socket.SetSocketOption(SocketOptionLevel.Tcp, SocketOptionName.TcpKeepAliveRetryCount, 3);

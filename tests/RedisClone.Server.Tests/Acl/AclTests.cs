@@ -337,6 +337,15 @@ public sealed class AclTests
     }
 
     [Fact]
+    public async Task SelectorThatAFileCouldNotHoldIsRefused()
+    {
+        await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
+        using TestClient client = server.Connect();
+        Assert.Contains("Syntax error", client.Call("ACL", "SETUSER", "u", "(~a) +get)"));
+        Assert.Equal("OK", client.Call("ACL", "SETUSER", "u", "(~a[)] +get)"));
+    }
+
+    [Fact]
     public async Task PasswordsAreStoredAsDigestsAndNeverShown()
     {
         await using RunningServer server = await RunningServer.StartAsync(TransportKind.EventLoop);
@@ -345,6 +354,9 @@ public sealed class AclTests
         client.Run("ACL SETUSER u on >tops3cret +@all ~*");
         client.Run("AUTH u tops3cret");
         client.Run("HELLO 2 AUTH u tops3cret");
+        client.Run("ACL DRYRUN u AUTH u tops3cret");
+        client.Run("COMMAND GETKEYS MIGRATE 127.0.0.1 1 k 0 1 AUTH tops3cret");
+        client.Run("CONFIG SET requirepas tops3cret");
         Assert.DoesNotContain("tops3cret", client.Run("SLOWLOG GET 100"));
         Assert.DoesNotContain("tops3cret", client.Run("ACL GETUSER u") + client.Run("ACL LIST"));
         string hash = Convert.ToHexStringLower(System.Security.Cryptography.SHA256.HashData("tops3cret"u8));

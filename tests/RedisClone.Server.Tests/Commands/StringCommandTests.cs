@@ -1,3 +1,4 @@
+using RedisClone.Configuration;
 using RedisClone.Engine.Scripting;
 
 namespace RedisClone.Server.Tests.Commands;
@@ -241,4 +242,18 @@ public sealed class StringCommandTests
     }
 
     private long ExpiryOf(string key) => long.Parse(_host.Call("PEXPIRETIME", key)) is var time && time < 0 ? 0 : time;
+
+    /// <summary>An eviction by use would remove a hot counter otherwise.</summary>
+    [Theory]
+    [InlineData("SET a 2")]
+    [InlineData("SET a longer-than-before")]
+    [InlineData("GETSET a 2")]
+    public void AnOverwrittenKeyKeepsItsFrequency(string command)
+    {
+        var host = new CommandHost(static config => (config.MaxMemoryPolicy, config.LfuLogFactor) = (MaxMemoryPolicy.AllKeysLfu, 0));
+        host.Run("SET a 1");
+        for (int i = 0; i < 100; i++) host.Run("GET a");
+        host.Run(command);
+        Assert.InRange(int.Parse(host.Run("OBJECT FREQ a"), null), 100, 120);
+    }
 }

@@ -45,6 +45,16 @@ public sealed class ConfigLoadTests : IDisposable
         Assert.Equal(file, config.ConfigFile);
     }
 
+    /// <summary>A password is its bytes; as text, these would become others.</summary>
+    [Fact]
+    public void AValueThatIsNoTextIsRefused()
+    {
+        Assert.Contains("valid UTF-8", Load([Write("redis.conf", "requirepass \"\\xff\"\n")]).Error, StringComparison.Ordinal);
+        string secret = Path.Combine(_directory, "secret");
+        File.WriteAllBytes(secret, [0xff, 0xfe]);
+        Assert.Contains("valid UTF-8", Load([], "", ("REDISCLONE_REQUIREPASS_FILE", secret)).Error, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void AnUnsupportedValueCanBeOverriddenByALaterLine()
     {

@@ -265,6 +265,6 @@ public class ConfigTableTests
     {
         Assert.True(ConfigTable.IsSecret("REQUIREPASS"));
         Assert.False(ConfigTable.IsSecret("port"));
-        Assert.False(ConfigTable.IsSecret("nosuch"));
+        Assert.True(ConfigTable.IsSecret("requirepas"));
     }
 }

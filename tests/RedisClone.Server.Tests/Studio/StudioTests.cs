@@ -135,7 +135,7 @@ public sealed partial class StudioTests
     [InlineData("Forwarded")]
     public async Task AnotherMachineNeedsTlsOrAPermissionAndAPassword(string header)
     {
-        await using RunningServer server = await StartAsync();
+        await using RunningServer server = await StartAsync(static config => config.EnableProtectedConfigs = ProtectedAction.Local);
         using TestClient client = server.Connect();
         using var browser = new StudioBrowser(server);
         browser.Headers[header] = "203.0.113.7";
@@ -147,6 +147,8 @@ public sealed partial class StudioTests
         client.Run("ACL SETUSER ann on >secret ~* &* +@all");
         Assert.Equal(HttpStatusCode.OK, (await browser.SignInAsync("ann", "secret")).Status);
         Assert.Equal("\"ann\"", await browser.RunAsync("ACL WHOAMI"));
+        // The proxy is on this machine, the browser is not.
+        Assert.Contains("protected config", await browser.RunAsync("CONFIG SET dbfilename other.rdb", inConsole: true), StringComparison.Ordinal);
     }
 
     [Theory]

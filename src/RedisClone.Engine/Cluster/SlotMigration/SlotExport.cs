@@ -4,7 +4,6 @@ using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
-using RedisClone.Journal.Disk;
 
 namespace RedisClone.Engine.Cluster.SlotMigration;
 
@@ -27,6 +26,8 @@ internal sealed class SlotExport : ISnapshotJob
     private readonly ClusterMember _cluster;
     private readonly SlotFeed _feed;
     private readonly Replica _replica;
+    private readonly HeldTask _endStream;
+    private readonly string _path;
     private volatile bool _holdsWrites;
     private bool _isMarked, _isAnswered, _asks, _isOver;
     private long _nextSign;
@@ -35,14 +36,14 @@ internal sealed class SlotExport : ISnapshotJob
     {
         (_server, _cluster, Migration) = (server, cluster, task);
         _feed = new SlotFeed(server, task.Slots);
+        _endStream = new HeldTask(server, EndStream, "A slot migration failed unexpectedly");
+        _path = server.Snapshots.TemporaryPath(Snapshots.ForSlots);
         _replica = connection.AsReplica(_feed.Stream);
         _replica.Await();
         task.State = SlotTaskState.WaitsForSnapshot;
     }
 
     public SlotTask Migration { get; }
-
-    private string Path => _server.Snapshots.TemporaryPath(Snapshots.ForSlots);
 
     private bool IsNearEnd => _feed.Stream.Offset - _replica.Acknowledged <= _server.Config.ClusterSlotMigrationHandoffMaxLagBytes;
 
@@ -133,29 +134,14 @@ internal sealed class SlotExport : ISnapshotJob
             _feed.Stream.Join(_replica);
             _server.Effects.Attach(_feed);
         }
-        return new SnapshotOrder(_server.Disk, Path, asRdb: false) { Slots = Migration.Slots };
+        return new SnapshotOrder(_server.Disk, _path, asRdb: false) { Slots = Migration.Slots };
     }
 
-    string? ISnapshotJob.Publish()
+    string? ISnapshotJob.Publish() => _server.Snapshots.HandOver(_path, open =>
     {
-        try
-        {
-            try
-            {
-                lock (_cluster.Gate)
-                    if (!_isOver && !IsLost) _replica.Give(_server.Disk.Open(Path, DiskOpen.Read));
-            }
-            finally
-            {
-                _server.Disk.Delete(Path);
-            }
-            return null;
-        }
-        catch (Exception failure) when (DiskFailure.Is(failure))
-        {
-            return failure.Message;
-        }
-    }
+        lock (_cluster.Gate)
+            if (!_isOver && !IsLost) _replica.Give(open());
+    });
 
     void ISnapshotJob.Ended(SnapshotRun run, string? failure)
     {
@@ -174,28 +160,18 @@ internal sealed class SlotExport : ISnapshotJob
         (Migration.State, Migration.PausedAt) = (SlotTaskState.PausesWrites, now);
         _holdsWrites = true;
         _server.Pause.HoldWrites();
-        ThreadPool.UnsafeQueueUserWorkItem(static self => self.EndStream(), this, preferLocal: false);
+        _endStream.Begin();
     }
 
     /// <summary>Ends the stream while all shards are held: every later write sees that writes are held back.</summary>
     private void EndStream()
     {
-        try
+        lock (_cluster.Gate)
         {
-            new HeldAction(_server.Shards, () =>
-            {
-                lock (_cluster.Gate)
-                {
-                    if (_isOver || _feed.Failure is not null) return;
-                    _server.Effects.Detach(_feed);
-                    _feed.Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
-                    Migration.State = SlotTaskState.AwaitsTakeover;
-                }
-            }).RunAndWait();
-        }
-        catch (Exception bug)
-        {
-            _server.Failures.WorkFailed("A slot migration failed unexpectedly", bug);
+            if (_isOver || _feed.Failure is not null) return;
+            _server.Effects.Detach(_feed);
+            _feed.Stream.Say("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
+            Migration.State = SlotTaskState.AwaitsTakeover;
         }
     }
 

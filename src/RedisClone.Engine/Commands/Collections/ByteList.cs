@@ -16,6 +16,9 @@ internal ref struct ByteList
     /// <summary>The total length of all byte strings.</summary>
     public long Bytes { get; private set; }
 
+    /// <summary>The position of the next byte string.</summary>
+    public readonly int End => _length;
+
     public void Add(scoped ReadOnlySpan<byte> text)
     {
         long needed = (long)_length + sizeof(int) + text.Length;
@@ -45,7 +48,7 @@ internal ref struct ByteList
 
     private void Grow(long needed)
     {
-        if (needed > Array.MaxLength) throw new InvalidOperationException("the texts are longer than an array can be");
+        if (needed > Array.MaxLength) throw new InsufficientMemoryException("The texts are longer than an array can be.");
         byte[] larger = ArrayPool<byte>.Shared.Rent((int)Math.Clamp(2L * _length, Math.Max(needed, 1024), Array.MaxLength));
         if (_rented is not null)
         {

@@ -210,7 +210,8 @@ internal static class DumpCommands
     private static void ReplaceByAbsolute(ref CommandContext c, long time)
     {
         if (c.ReplaceEffect(c.Args.Count + 1) is not { } effect) return;
-        for (int i = 0; i < c.Args.Count; i++)
+        effect.Add("RESTORE"u8);
+        for (int i = 1; i < c.Args.Count; i++)
         {
             if (i == 2) effect.Add(time);
             else effect.Add(c.Args[i]);

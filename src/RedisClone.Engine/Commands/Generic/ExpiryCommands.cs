@@ -1,5 +1,6 @@
 using RedisClone.Configuration;
 using RedisClone.Storage;
+using RedisClone.Storage.Values;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
 
@@ -91,6 +92,7 @@ internal static class ExpiryCommands
         }
         else
         {
+            if (c.MoveToWorker(ValueTransfer.WorkOfExpiry(entry, Math.Max(at, 1)))) return;
             entry.Keyspace.SetExpiry(entry, Math.Max(at, 1));
             c.ReplaceWithExpireAt(1, at);
             c.Modified(1, NotifyFlags.Generic, "expire");
@@ -143,6 +145,7 @@ internal static class ExpiryCommands
             c.Reply.Integer(0);
             return;
         }
+        if (c.MoveToWorker(ValueTransfer.WorkOfExpiry(entry, expiry: 0))) return;
         entry.Keyspace.SetExpiry(entry, 0);
         c.Modified(1, NotifyFlags.Generic, "persist");
         c.Reply.Integer(1);

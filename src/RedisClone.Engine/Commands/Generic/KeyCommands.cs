@@ -114,6 +114,7 @@ internal static class KeyCommands
             renamed = false;
             return true;
         }
+        if (c.MoveToWorker(ValueTransfer.WorkOfMove(source, !c.AreInOneShard(1, 2)))) return false;
         Entry target = c.FindForWrite(2);
         if (target.Exists && !replace) return true;
         // The lookup of the target may remove it as expired and move the source, so the source is looked up again.
@@ -152,7 +153,7 @@ internal static class KeyCommands
             c.Reply.Integer(0);
             return;
         }
-        if (c.MoveToWorker(ValueInfo.IsWalkedForUsage(source) ? long.MaxValue : ValueInfo.MemoryUsage(source) / 16)) return;
+        if (c.MoveToWorker(ValueTransfer.WorkOfCopy(source))) return;
         ulong hash = c.HashOf(2);
         Entry target = c.Find(c.Args[2], hash, database);
         if (target.Exists && !replace)

@@ -63,18 +63,19 @@ internal struct GeoMatches
 
     private void Add(ReadOnlySpan<byte> name, double score, double distance, GeoPoint point)
     {
-        Grow(ref _items, Count, Count + 1);
-        Grow(ref _names, _used, _used + name.Length);
+        Grow(ref _items, Count, Count + 1L);
+        Grow(ref _names, _used, _used + (long)name.Length);
         name.CopyTo(_names.AsSpan(_used));
         _items[Count] = new GeoMatch(_used, name.Length, Count, score, distance, point);
         Count++;
         _used += name.Length;
     }
 
-    private static void Grow<T>(ref T[] array, int used, int needed)
+    private static void Grow<T>(ref T[] array, int used, long needed)
     {
         if (needed <= array.Length) return;
-        T[] larger = ArrayPool<T>.Shared.Rent(Math.Max(needed, Math.Max(64, 2 * array.Length)));
+        if (needed > Array.MaxLength) throw new InsufficientMemoryException("A search has found more than an array can hold.");
+        T[] larger = ArrayPool<T>.Shared.Rent((int)Math.Clamp(2L * array.Length, Math.Max(needed, 64), Array.MaxLength));
         array.AsSpan(0, used).CopyTo(larger);
         if (array.Length > 0) ArrayPool<T>.Shared.Return(array);
         array = larger;

@@ -3,6 +3,7 @@ using RedisClone.Engine.Commands.Collections;
 using RedisClone.Engine.Effects;
 using RedisClone.Protocol;
 using RedisClone.Storage;
+using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.Hashes;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;
@@ -355,11 +356,38 @@ internal static class HashCommands
             foreach (HashField field in HashValue.Sample(entry, count)) ReplyRandom(ref c, field, wanted.With);
             return;
         }
+        if (HashValue.HidesFields(entry))
+        {
+            RepeatAlive(ref c, entry, count, wanted.With);
+            return;
+        }
         for (; count > 0 && !c.Reply.Overflowed; count--)
         {
             HashValue.TryGetRandom(entry, out HashField field);
             ReplyRandom(ref c, field, wanted.With);
         }
+    }
+
+    /// <summary>Replies with random fields of a hash that hides expired ones. It copies the others, because each choice would walk over all.</summary>
+    private static void RepeatAlive(ref CommandContext c, in Entry entry, long count, bool withValues)
+    {
+        var texts = new ByteList();
+        var places = new List<int>();
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        foreach (HashField field in HashValue.Fields(entry))
+        {
+            places.Add(texts.End);
+            texts.Add(field.Name.Text(digits));
+            if (withValues) texts.Add(field.Value.Text(digits));
+        }
+        Random random = entry.Keyspace.Store.Random;
+        for (; count > 0 && !c.Reply.Overflowed; count--)
+        {
+            int at = places[random.Next(places.Count)];
+            if (withValues && c.Reply.Version >= 3) c.Reply.ArrayHeader(2);
+            for (int i = withValues ? 2 : 1; i > 0 && texts.TryNext(ref at, out ReadOnlySpan<byte> text); i--) c.Reply.Bulk(text);
+        }
+        texts.Dispose();
     }
 
     /// <summary>The size, in bytes, of the effects that remove all expired fields.</summary>

@@ -180,8 +180,15 @@ internal static class ListMoves
         ulong hash = c.HashOf(keyArgument);
         Keyspace keyspace = c.KeyspaceOf(hash);
         Entry entry = keyspace.Find(c.Args[keyArgument], hash);
-        if (!entry.Exists) entry = ListValue.Create(keyspace, c.Args[keyArgument], hash);
-        ListValue.Push(entry, end, text);
+        if (entry.Exists)
+        {
+            ListValue.Push(entry, end, text);
+            return;
+        }
+        // The new list appears with its element: a failure before changes nothing.
+        Entry built = ListValue.Create(keyspace.Store.Scratch, c.Args[keyArgument], hash);
+        ListValue.Push(built, end, text);
+        keyspace.Adopt(built, entry);
     }
 
     private static void RemoveSourceIfEmpty(ref CommandContext c)

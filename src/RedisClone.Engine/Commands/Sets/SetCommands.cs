@@ -105,8 +105,15 @@ internal static class SetCommands
             return;
         }
         // The addition comes first: memory may be missing for it, and the removal needs none.
-        if (!target.Exists) target = SetValue.Create(target.Keyspace, c.Args[2], target.Hash);
-        bool added = SetValue.Add(target, c.Args[3]);
+        bool added = true;
+        if (target.Exists) added = SetValue.Add(target, c.Args[3]);
+        else
+        {
+            // The new set appears with its member: a failure before changes nothing.
+            Entry built = SetValue.Create(c.ScratchFor(2), c.Args[2], target.Hash);
+            SetValue.Add(built, c.Args[3]);
+            target.Keyspace.Adopt(built, target);
+        }
         source = c.Peek(1);
         SetValue.Remove(source, c.Args[3]);
         c.Modified(1, NotifyFlags.Set, "srem");

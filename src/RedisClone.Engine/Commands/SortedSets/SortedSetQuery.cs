@@ -32,6 +32,8 @@ internal struct SortedSetQuery
 
     private RangeKind ActualKind { get; set; }
 
+    public readonly bool IsByMember => ActualKind == RangeKind.Member;
+
     /// <summary>Parses the arguments from the key on. On failure, it sets an error and returns false.</summary>
     public bool TryParse(ref CommandContext c, int key, bool? reverse, bool store)
     {

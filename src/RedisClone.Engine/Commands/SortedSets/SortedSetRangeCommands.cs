@@ -1,4 +1,6 @@
 using RedisClone.Configuration;
+using RedisClone.Engine.Effects;
+using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.SortedSets;
@@ -122,6 +124,11 @@ internal static class SortedSetRangeCommands
             foreach (ScoredMember member in SortedSetValue.Members(source, range))
                 SortedSetValue.Set(built, member.Member.Text(digits), member.Score, out _);
         }
+        if (query.IsByMember && source.Exists && HasSeveralScores(source) && !TryReplaceByStored(ref c, built, range.Count))
+        {
+            built.Keyspace.Remove(built);
+            return;
+        }
         c.Store(built, 1, range.Count, NotifyFlags.Zset, "zrangestore");
         c.Reply.Integer(range.Count);
     }
@@ -140,7 +147,7 @@ internal static class SortedSetRangeCommands
         if (c.MoveToWorker(range.Count)) return;
         if (range.Count > 0)
         {
-            if (kind == RangeKind.Member && HasSeveralScores(entry)) ReplaceWithMembers(ref c, entry, range);
+            if (kind == RangeKind.Member && HasSeveralScores(entry) && !TryReplaceByMembers(ref c, entry, range)) return;
             SortedSetValue.RemoveRange(entry, range);
             c.Modified(1, NotifyFlags.Zset, keyEvent);
             c.RemoveIfEmpty(entry, SortedSetValue.Count(entry), 1);
@@ -162,14 +169,43 @@ internal static class SortedSetRangeCommands
 
     /// <summary>
     /// Replaces the effect by the members. Among different scores, members are in no order, so the search for a range of them ends at a
-    /// place that depends on the structure of the set. A replica has another structure.
+    /// place that depends on the structure of the set. A replica has another structure. False, with an error, if the effect would be too long.
     /// </summary>
-    private static void ReplaceWithMembers(ref CommandContext c, in Entry entry, RankRange range)
+    private static bool TryReplaceByMembers(ref CommandContext c, in Entry entry, RankRange range)
     {
-        if (c.ReplaceEffect((int)range.Count + 2) is not { } effect) return;
-        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        if (!c.EffectsWanted) return true;
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxDoubleLength];
+        if (!c.ReserveEffects(SizeOfEffect(c, entry, range, 1, digits)) || c.ReplaceEffect((int)range.Count + 2) is not { } effect) return !c.Failed;
         effect.Add("ZREM"u8);
         effect.Add(c.Args[1]);
         foreach (ScoredMember member in SortedSetValue.Members(entry, range)) effect.Add(member.Member.Text(digits));
+        return true;
+    }
+
+    /// <summary>Replaces the effect by the members that are stored and their scores, for the same reason.</summary>
+    private static bool TryReplaceByStored(ref CommandContext c, in Entry built, long count)
+    {
+        if (!c.EffectsWanted) return true;
+        Span<byte> digits = stackalloc byte[RedisNumber.MaxDoubleLength];
+        var all = new RankRange(0, count);
+        if (!c.ReserveEffects(EffectBuffer.SizeOf(2, "DEL"u8.Length + c.Args[1].Length) + SizeOfEffect(c, built, all, 2, digits))) return false;
+        c.ReplaceEffect("DEL"u8, c.Args[1]);
+        if (count == 0 || c.ReplaceEffect(2 * (int)count + 2) is not { } effect) return true;
+        effect.Add("ZADD"u8);
+        effect.Add(c.Args[1]);
+        foreach (ScoredMember member in SortedSetValue.Members(built, all))
+        {
+            effect.Add(digits[..RedisNumber.FormatDouble(member.Score, digits)]);
+            effect.Add(member.Member.Text(digits));
+        }
+        return true;
+    }
+
+    /// <summary>An upper bound of the size, in bytes, of a command with some members, each of which takes a number of arguments.</summary>
+    private static long SizeOfEffect(scoped in CommandContext c, scoped in Entry entry, RankRange range, int arguments, Span<byte> digits)
+    {
+        long text = "ZADD"u8.Length + c.Args[1].Length + range.Count * (arguments - 1) * RedisNumber.MaxDoubleLength;
+        foreach (ScoredMember member in SortedSetValue.Members(entry, range)) text += member.Member.Text(digits).Length;
+        return EffectBuffer.SizeOf(2 + range.Count * arguments, text);
     }
 }

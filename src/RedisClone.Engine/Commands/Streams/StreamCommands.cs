@@ -90,16 +90,20 @@ internal static class StreamCommands
         if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
         bool saysMore = message.IsGiven || trimming.Rule != StreamReferenceRule.Keep;
         if (saysMore && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(c, entry, trimming))) return;
-        if (!entry.Exists) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        bool isNew = !entry.Exists;
+        if (isNew) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         if (!StreamValue.Append(entry, id, new ArgumentFields(c.Args, at + 1)))
         {
-            if (StreamValue.State(entry).Added == 0) entry.Keyspace.Remove(entry);
+            if (isNew) entry.Keyspace.Remove(entry);
             c.Fail("ERR Elements are too large to be stored");
             return;
         }
         c.Reply.StreamId(id);
+        // The deletion of acknowledged entries is an effect of its own, and the new entry may be one of them.
+        bool isTrimApart = trimming.Rule == StreamReferenceRule.Acknowledged && !trimming.IsEffect(entry);
+        if (isTrimApart) ReplaceByDecided(ref c, entry, trimming, id, at + 1);
         long trimmed = trimming.IsGiven ? StreamReferences.Trim(ref c, entry, trimming.Trim, trimming.Rule) : 0;
-        if (auto || !hasSequence || trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep)
+        if (!isTrimApart && (auto || !hasSequence || trimming.Trim.Approximate || trimming.Rule != StreamReferenceRule.Keep))
             ReplaceByDecided(ref c, entry, trimming, id, at + 1);
         if (message.IsGiven) message.Remember(ref c, entry, at + 1, id);
         c.Modified(1, NotifyFlags.Stream, "xadd");

@@ -89,7 +89,7 @@ internal readonly struct StreamDelivery
         StreamConsumer consumer = _consumer;
         if (!_options.NoAck)
         {
-            SetPending(group, ids, c.Now);
+            SetPending(ref c, ids);
             consumer.Active = c.Now;
         }
         c.IsTold = false;
@@ -105,17 +105,23 @@ internal readonly struct StreamDelivery
         c.IsTold = true;
     }
 
-    /// <summary>Makes all entries pending. If memory is missing, makes none pending and throws.</summary>
-    private void SetPending(StreamGroup group, ReadOnlySpan<StreamId> ids, long now)
+    /// <summary>
+    /// Makes all entries pending. If memory is missing, makes none pending and throws. After XGROUP SETID, entries may be pending already: then
+    /// those that were changed stay so, and the stream as it is now becomes the effect.
+    /// </summary>
+    private void SetPending(ref CommandContext c, ReadOnlySpan<StreamId> ids)
     {
         int set = 0;
+        bool anyKnown = false;
         try
         {
-            for (; set < ids.Length; set++) group.SetPending(ids[set], _consumer, now, 1);
+            for (; set < ids.Length; set++) anyKnown |= _group.SetPending(ids[set], _consumer, c.Now, 1);
         }
         catch (OutOfMemoryException)
         {
-            foreach (StreamId id in ids[..set]) group.RemovePending(id);
+            if (anyKnown) c.IsTold = false;
+            else
+                foreach (StreamId id in ids[..set]) _group.RemovePending(id);
             throw;
         }
     }
@@ -133,8 +139,9 @@ internal readonly struct StreamDelivery
                 if (!budget.TryTake(found)) break;
                 group.TryGetPending(id, out PendingEntry pending);
                 c.Reply.StreamEntry(found);
-                group.SetPending(id, _consumer, c.Now, pending.Deliveries + 1);
-                StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, pending.Deliveries + 1);
+                long deliveries = StreamConsumers.OneMore(pending.Deliveries);
+                group.SetPending(id, _consumer, c.Now, deliveries);
+                StreamConsumers.SayClaimed(ref c, _key, _options.Group, _options.Group + 1, group, [id], c.Now, deliveries);
             }
             else
             {

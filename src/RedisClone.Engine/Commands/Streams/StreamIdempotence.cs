@@ -69,7 +69,9 @@ internal static class StreamIdempotence
         // command that added the entry may have trimmed it too.
         bool isEffect = c.Session.IsReplay || c.Session.IsPrimary;
         StreamProducers producers = StreamProducers.Of(entry);
-        if (producers.Exist && !isEffect) producers.Expire(c.Args[2], c.Now);
+        // The ID of the entry is the time at the source. What is too old by then, the source has forgotten as well.
+        long now = isEffect ? (long)Math.Min(id.Milliseconds, (ulong)c.Now) : c.Now;
+        if (producers.Exist) producers.Expire(c.Args[2], now);
         if (producers.Exist && producers.TryFind(c.Args[2], c.Args[3], out StreamId known))
         {
             if (known == id)

@@ -36,7 +36,7 @@ internal sealed class CopyLoader(ServerCore server)
         string? failure;
         try
         {
-            Empty(lane);
+            DataSet.Drop(server, lane);
             failure = loader.Load(file, out _);
             if (failure is null) server.Executor.FollowUp(lane, server.Shards.All);
         }
@@ -46,26 +46,8 @@ internal sealed class CopyLoader(ServerCore server)
         }
         Database = Math.Max(0, loader.StreamDatabase);
         // A part of a snapshot is not the data of any moment.
-        if (failure is not null) AbandonAll();
+        if (failure is not null) DataSet.Abandon(server);
         return failure;
-    }
-
-    private void Empty(Lane lane)
-    {
-        long now = ServerCore.UnixMilliseconds();
-        for (int i = 0; i < server.Shards.Count; i++)
-            for (int database = 0; database < server.Config.Databases; database++)
-                server.Shards[i].NoteReplaced(database, after: null, lane, now);
-        AbandonAll();
-        server.Invalidations.InvalidateAll();
-    }
-
-    private void AbandonAll()
-    {
-        server.Scripts.Libraries.Clear();
-        for (int i = 0; i < server.Shards.Count; i++)
-            for (int database = 0; database < server.Config.Databases; database++)
-                server.Shards[i].Store.Abandon(database);
     }
 
     /// <summary>Accepts every key of a snapshot and keeps none.</summary>

@@ -1,9 +1,11 @@
 using System.Net;
+using System.Runtime.Versioning;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
 using RedisClone.Server.Net.Tls;
+using RedisClone.Transport.EventLoop;
 
 namespace RedisClone.Server.Net.Listening;
 
@@ -78,6 +80,7 @@ internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameter
         if (port == ClientPort.Http) parameters.OnChanged(port.BindParameter, () => Adapts(listeners) ? null : NoAddress);
         if (_all.Count > 1) return listeners;
         parameters.OnChanged("bind", () => _all.TrueForAll(Adapts) ? null : NoAddress);
+        if (OperatingSystem.IsLinux()) parameters.OnChanged("tcp-keepalive", AdaptKeepAlive);
         foreach (string name in TlsServer.Parameters)
             parameters.OnChanged(name, () => Array.TrueForAll(WithTls, port => LoadTlsFor(port) is null) ? null : NoTls);
         return listeners;
@@ -85,6 +88,13 @@ internal sealed class ListenerFactory(ServerConfig config, ConfigTable parameter
 
     /// <summary>CONFIG SET runs on a worker, so it may wait for sockets.</summary>
     private static bool Adapts(TcpListeners listeners) => listeners.AdaptAsync().GetAwaiter().GetResult() is null;
+
+    [SupportedOSPlatform("linux")]
+    private string? AdaptKeepAlive()
+    {
+        (Transports().Last() as EventLoopListenerFactory)?.SetKeepAlive(config.TcpKeepAlive);
+        return null;
+    }
 
     private string? LoadTlsFor(ClientPort port) => port.IsTlsIn(config) && port.NumberIn(config) > 0 ? tls.Load(port.Peers) : null;
 

@@ -21,7 +21,7 @@ public readonly record struct StreamCounts(StreamState State, long Count, Stream
     {
         long read = group.EntriesRead;
         if (read != StreamGroup.UnknownRead && group.Last >= First && !HasDeletedFrom(group.Last))
-            return Math.Min(read + 1, (long)State.Added);
+            return read < (long)State.Added ? read + 1 : (long)State.Added;
         return State.Added > 0 ? ReadUpTo(id) : read;
     }
 

@@ -183,8 +183,8 @@ public readonly record struct StreamGroup
         return ReturnedCount > 0 && TryNextByTime(order, StreamId.Min, out pending) && !pending.HasConsumer;
     }
 
-    /// <summary>Makes an entry pending with a consumer, whatever its state.</summary>
-    public void SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries) =>
+    /// <summary>Makes an entry pending with a consumer, whatever its state. Returns whether it was pending before.</summary>
+    public bool SetPending(StreamId id, StreamConsumer consumer, long delivered, long deliveries) =>
         Set(new PendingItem(id, Math.Max(0, delivered), deliveries, consumer.Handle), consumer);
 
     /// <summary>Gives an entry back: makes it pending without a consumer, last in the order of the entries given back.</summary>
@@ -194,7 +194,7 @@ public readonly record struct StreamGroup
         Root.NextReturn++;
     }
 
-    private void Set(in PendingItem item, StreamConsumer consumer)
+    private bool Set(in PendingItem item, StreamConsumer consumer)
     {
         FaultPoint.Call();
         StreamId id = item.Id;
@@ -219,6 +219,7 @@ public readonly record struct StreamGroup
         if (isKnown && changesTime) RemoveTime(old);
         if (isKnown && changesOwner) new StreamConsumer(_arena, old.Consumer).Forget(id);
         _arena.EndChange();
+        return isKnown;
     }
 
     private static void UndoNoteAndThrow(StreamConsumer consumer, StreamId id, bool isNoted)

@@ -148,7 +148,8 @@ public readonly record struct StreamProducers
         uint handle = MessagesOf(owner).Find(message);
         RankTree<ProducedItem> order = OrderOf(owner);
         TreePath path = order.Seek(new BeforeProduced(new ProducedItem(IdOf(handle), handle)));
-        Forget(owner, ref path);
+        // The first item of a leaf is sought behind the last one of the leaf before.
+        if (order.IsAtItem(ref path)) Forget(owner, ref path);
     }
 
     private void AddMessage(uint owner, ReadOnlySpan<byte> message, StreamId id)
@@ -228,8 +229,11 @@ public readonly record struct StreamProducers
         var producers = new StreamProducers(arena, handle);
         while (producers.Count > 0)
         {
+            uint owner = producers.Names.At(producers.Count - 1);
+            for (; !producers.OrderOf(owner).IsEmpty; producers.ForgetOldest(owner))
+                if (budget-- <= 0) return false;
             if (budget-- <= 0) return false;
-            producers.ForgetProducer(producers.Names.At(producers.Count - 1));
+            producers.Names.Remove(owner);
         }
         arena.Free(handle);
         handle = 0;

@@ -6,7 +6,7 @@ namespace RedisClone.Storage.Values.Strings;
 /// <summary>Operations on strings. A string that is a canonical integer is stored as eight bytes.</summary>
 public static class StringValue
 {
-    /// <summary>Largest room reserved for further growth: half of the current length, up to this.</summary>
+    /// <summary>The room reserved for further growth is half of the length, up to this, and an eighth of a longer string.</summary>
     private const int MaxSpare = 1 << 20;
 
     /// <summary>Sets a key to a string, whatever it held. The key may be absent.</summary>
@@ -103,7 +103,7 @@ public static class StringValue
         }
         else if (length != entry.Value.Length)
         {
-            keyspace.Resize(entry, length, Math.Min(length / 2, MaxSpare));
+            keyspace.Resize(entry, length, Math.Min(length / 2, Math.Max(length / 8, MaxSpare)));
         }
         if (entry.Encoding != ValueEncoding.Modified) Keyspace.SetForm(entry, ValueType.String, ValueEncoding.Modified);
         // The caller changes the bytes next.

@@ -1,0 +1,27 @@
+using RedisClone.Engine.Effects;
+
+namespace RedisClone.Engine.Durability;
+
+/// <summary>The keys of all databases and the function libraries, deleted as a whole before a load. The caller holds every shard.</summary>
+internal static class DataSet
+{
+    /// <summary>Deletes everything, and notes it for the clients that watch, await or cache keys.</summary>
+    public static void Drop(ServerCore server, Lane lane)
+    {
+        long now = ServerCore.UnixMilliseconds();
+        for (int i = 0; i < server.Shards.Count; i++)
+            for (int database = 0; database < server.Config.Databases; database++)
+                server.Shards[i].NoteReplaced(database, after: null, lane, now);
+        Abandon(server);
+        server.Invalidations.InvalidateAll();
+    }
+
+    /// <summary>Deletes everything without a note.</summary>
+    public static void Abandon(ServerCore server)
+    {
+        server.Scripts.Libraries.Clear();
+        for (int i = 0; i < server.Shards.Count; i++)
+            for (int database = 0; database < server.Config.Databases; database++)
+                server.Shards[i].Store.Abandon(database);
+    }
+}
