@@ -28,6 +28,11 @@ internal enum CommandFlags
     /// <summary>Runs a script, whose commands are not known before.</summary>
     RunsScript = 1 << 16,
 
+    /// <summary>
+    /// May fail halfway for lack of memory, and a second run leads to the data of a whole one. A replay then repeats it.
+    /// </summary>
+    Repeatable = 1 << 20,
+
     /// <summary>Takes memory for data, so it is refused while the heap is nearly full, but unlike DenyOom not at maxmemory.</summary>
     NeedsRoom = 1 << 23,
 

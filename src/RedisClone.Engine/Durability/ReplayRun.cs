@@ -74,25 +74,29 @@ internal sealed class ReplayRun
     }
 
     /// <summary>
-    /// Runs a command again if there was no memory for it and it has changed nothing. The heap may be full of garbage and holes, as it was
-    /// not when the command ran first. Then the command had memory, or was refused.
+    /// Runs a command again if there was no memory for it and it has changed nothing, or if a second run leads to the same data. The heap
+    /// may be full of garbage and holes, as it was not when the command ran first. Then the command had memory, or was refused.
     /// </summary>
     private string? RunWithinMemory(in Request request, in Prepared prepared, long now, Lane lane)
     {
         for (int attempt = 0; ; attempt++)
         {
             long before = ChangesOf(prepared);
+            bool isRepeatable = prepared.Row!.Has(CommandFlags.Repeatable);
             try
             {
                 return Run(request, prepared, now, lane);
             }
-            catch (OutOfMemoryException) when (before >= 0 && ChangesOf(prepared) == before && MemoryReserve.TryWait(attempt))
+            catch (OutOfMemoryException) when (before >= 0 && MayRepeat(prepared, before, isRepeatable) && MemoryReserve.TryWait(attempt))
             {
-                if (prepared.Row!.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
+                if (prepared.Row.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
                 else for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Make(_server.Shards[i].Store, i == 0 ? attempt : 0);
             }
         }
     }
+
+    private bool MayRepeat(in Prepared prepared, long before, bool isRepeatable) =>
+        ChangesOf(prepared) is >= 0 and var now && (isRepeatable || now == before);
 
     /// <summary>A number that changes with every change that a command makes; -1 while a shard is in the middle of one.</summary>
     private long ChangesOf(in Prepared prepared)

@@ -50,8 +50,9 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
         bool isUnchanged = IsOutOfMemory(failure) && c.Changes == 0 && ChangesOf(ref c) == changesBefore;
         try
         {
-            // Some handlers write their effect before the change, which has not taken place.
-            if (isUnchanged && c.Row.IsWrite) c.Lane.Effects.Rollback(effectsBefore);
+            // Some handlers write their effect before the change, which has not taken place. The changes of a stream are not all counted: its
+            // effects tell them, or its image does.
+            if (isUnchanged && c.Row.IsWrite && !c.IsTold) c.Lane.Effects.Rollback(effectsBefore);
             else c.Lane.Effects.DropUnfinished();
             CheckWhole(c.Held, failure);
             for (int i = c.Held.Next(0); i >= 0; i = c.Held.Next(i + 1)) server.Shards[i].Store.ClearScratch();

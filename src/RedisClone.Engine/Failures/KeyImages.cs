@@ -31,8 +31,11 @@ internal sealed class KeyImages(ServerCore server)
         {
             // Invalid arguments name no keys, and the command has changed none.
             if (!c.Row.CollectKeys(c.Args, ref positions)) return;
+            // A command with a destination only reads its sources, which may be large. XREADGROUP has none: it changes what it reads.
+            bool hasDestination = false;
+            for (int i = 0; i < positions.Count; i++) hasDestination |= c.Row.IsWrite && (positions.FlagsOf(i) & KeyFlags.RO) == 0;
             for (int i = 0; i < positions.Count; i++)
-                if ((positions.FlagsOf(i) & KeyFlags.RO) == 0) Write(c.Args[positions[i]], c.Lane, isUnchanged, c.IsTold);
+                if (!hasDestination || (positions.FlagsOf(i) & KeyFlags.RO) == 0) Write(c.Args[positions[i]], c.Lane, isUnchanged, c.IsTold);
         }
         finally
         {

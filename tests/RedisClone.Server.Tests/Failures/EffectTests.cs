@@ -75,9 +75,11 @@ public sealed class EffectTests
         for (int i = 0; i < 300; i++) Assert.Equal("OK", replica.Run($"XIDMPRECORD s p m{i} {1_700_000_001_000 + i}-0"));
     }
 
-    /// <summary>After XGROUP SETID, new entries may be pending already. They stay so if memory is missing.</summary>
-    [Fact]
-    public void AFailedDeliveryLosesNoPendingEntry()
+    /// <summary>After XGROUP SETID, new entries may be pending already. They stay so if memory is missing. A new consumer is in the effects.</summary>
+    [Theory]
+    [InlineData("second")]
+    [InlineData("third")]
+    public void AFailedDeliveryLosesNoPendingEntry(string consumer)
     {
         if (!FaultPoint.Exist) return;
         bool thrown = true;
@@ -90,9 +92,11 @@ public sealed class EffectTests
             hosts.Host.Run("XGROUP SETID s g 0");
             hosts.Host.Run("XGROUP CREATECONSUMER s g second");
             FaultPoint.Arm(nth);
-            hosts.Host.Run("XREADGROUP GROUP g second COUNT 100 STREAMS s >");
+            hosts.Host.Run($"XREADGROUP GROUP g {consumer} COUNT 100 STREAMS s >");
             thrown = FaultPoint.Disarm();
             hosts.Host.Core.Failures.Tend();
+            hosts.Follow();
+            Assert.Equal(hosts.Host.Run("XINFO GROUPS s"), hosts.Mirror.Run("XINFO GROUPS s"));
             int pending = int.Parse(hosts.Host.Run("XPENDING s g").TrimStart('[').Split(' ')[0], null);
             Assert.InRange(pending, 60, 100);
         }

@@ -15,7 +15,6 @@ namespace RedisClone.Server.Tests.Failures;
 /// </summary>
 internal sealed class MirroredHost : IEffectSink
 {
-    private readonly CommandHost _mirror = new(isReplay: true);
     private readonly List<byte[]> _units = [];
 
     public MirroredHost()
@@ -24,6 +23,8 @@ internal sealed class MirroredHost : IEffectSink
     }
 
     public CommandHost Host { get; } = new();
+
+    public CommandHost Mirror { get; } = new(isReplay: true);
 
     long IEffectSink.Append(EffectBuffer unit)
     {
@@ -39,7 +40,7 @@ internal sealed class MirroredHost : IEffectSink
     public void Follow()
     {
         LastEffects = string.Concat(_units.Select(Encoding.Latin1.GetString));
-        foreach (byte[] unit in _units) _mirror.Replay(unit);
+        foreach (byte[] unit in _units) Mirror.Replay(unit);
         _units.Clear();
     }
 
@@ -61,7 +62,7 @@ internal sealed class MirroredHost : IEffectSink
     public string? Difference()
     {
         Follow();
-        return KeyspaceDigest.OfAll(Host.Core).AsSpan().SequenceEqual(KeyspaceDigest.OfAll(_mirror.Core)) ? null : "the digests differ";
+        return KeyspaceDigest.OfAll(Host.Core).AsSpan().SequenceEqual(KeyspaceDigest.OfAll(Mirror.Core)) ? null : "the digests differ";
     }
 
     /// <summary>Returns null, or the state that a run has left on its thread.</summary>
@@ -76,7 +77,7 @@ internal sealed class MirroredHost : IEffectSink
     private string? Difference(ReadOnlySpan<byte> key)
     {
         for (int database = 0; database < 4; database++)
-            if (!Digest(Host.Core, key, database).AsSpan().SequenceEqual(Digest(_mirror.Core, key, database)))
+            if (!Digest(Host.Core, key, database).AsSpan().SequenceEqual(Digest(Mirror.Core, key, database)))
                 return $"key '{Encoding.Latin1.GetString(key)}' of database {database} differs";
         return null;
     }

@@ -46,9 +46,10 @@ internal readonly struct ScanFilter
                 type = TypeNamed(c.Args[++i]);
                 unknown = type is null;
             }
-            else if (noValues && c.Is(i, "NOVALUES"u8))
+            else if (c.Is(i, "NOVALUES"u8))
             {
                 without = true;
+                if (!noValues) c.Fail("ERR NOVALUES option can only be used in HSCAN");
             }
             else
             {

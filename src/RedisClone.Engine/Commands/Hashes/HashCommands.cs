@@ -16,11 +16,11 @@ internal static class HashCommands
     public static readonly CommandRow[] Rows =
     [
         new("HSET key field value [field value ...]",
-            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", Set, "Sets fields of a hash.")
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast | Repeatable, "hash", "2.0.0", Set, "Sets fields of a hash.")
             { FirstMember = 2, Complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when " +
                 "the command is called with multiple field/value pairs." },
         new("HMSET key field value [field value ...]",
-            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "2.0.0", SetOk, "Sets fields of a hash.")
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast | Repeatable, "hash", "2.0.0", SetOk, "Sets fields of a hash.")
             {
                 FirstMember = 2,
                 Complexity = "O(N) where N is the number of fields being set.",

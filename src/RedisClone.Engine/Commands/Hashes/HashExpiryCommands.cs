@@ -25,7 +25,7 @@ internal static class HashExpiryCommands
             "Sets the expiry of fields to a Unix time in seconds.")
             { FirstMember = 5, Complexity = PerField },
         new("HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]",
-            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast, "hash", "7.4.0", PExpireAt,
+            -6, Keys.At(1, RW | Update), Write | DenyOom | Fast | Repeatable, "hash", "7.4.0", PExpireAt,
             "Sets the expiry of fields to a Unix time in milliseconds.")
             { FirstMember = 5, Complexity = PerField },
         new("HTTL key FIELDS numfields field [field ...]",

@@ -85,23 +85,38 @@ internal static class ListCommands
     private static void Push(ref CommandContext c, ListEnd end, bool create)
     {
         Entry entry = c.FindForWrite(1);
-        if (!entry.Exists)
+        if (entry.Exists && !c.Expect(entry, ValueType.List)) return;
+        if (!entry.Exists && !create)
         {
-            if (!create)
-            {
-                c.Reply.Integer(0);
-                return;
-            }
-            entry = ListValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
-        }
-        else if (!c.Expect(entry, ValueType.List))
-        {
+            c.Reply.Integer(0);
             return;
         }
-        for (int i = 2; i < c.Args.Count; i++) ListValue.Push(entry, end, c.Args[i]);
+        PushAll(ref c, ref entry, end);
         long count = ListValue.Count(entry);
         c.Modified(1, NotifyFlags.List, PushEvent(end));
         c.Reply.Integer(count);
+    }
+
+    /// <summary>Adds all elements, and the list if it is absent. If memory is missing, adds none and throws.</summary>
+    private static void PushAll(ref CommandContext c, ref Entry entry, ListEnd end)
+    {
+        ShardStore store = entry.Keyspace.Store;
+        long changes = store.Changes;
+        bool isNew = !entry.Exists;
+        if (isNew) entry = ListValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
+        int next = 2;
+        try
+        {
+            for (; next < c.Args.Count; next++) ListValue.Push(entry, end, c.Args[next]);
+        }
+        catch (OutOfMemoryException) when (!store.IsTorn)
+        {
+            if (isNew) entry.Keyspace.RemoveNow(entry);
+            else if (next > 2) ListValue.Pop(entry, end, next - 2);
+            // The list is what it was before.
+            store.Changes = changes;
+            throw;
+        }
     }
 
     private static void Pop(ref CommandContext c, ListEnd end)

@@ -16,7 +16,7 @@ internal static class SetCommands
     public static readonly CommandRow[] Rows =
     [
         new("SADD key member [member ...]",
-            -3, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast, "set", "1.0.0", Add, "Adds members to a set.")
+            -3, Keys.At(1, RW | KeyFlags.Insert), Write | DenyOom | Fast | Repeatable, "set", "1.0.0", Add, "Adds members to a set.")
             { FirstMember = 2, Complexity = "O(1) for each element added, so O(N) to add N elements when the command is " +
                 "called with multiple arguments." },
         new("SREM key member [member ...]",

@@ -15,7 +15,8 @@ internal static class SortedSetCommands
     public static readonly CommandRow[] Rows =
     [
         new("ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]",
-            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast, "sorted-set", "1.2.0", Add, "Adds members to a sorted set, or changes their scores.")
+            -4, Keys.At(1, RW | Update), Write | DenyOom | Fast | Repeatable, "sorted-set", "1.2.0", Add,
+            "Adds members to a sorted set, or changes their scores.")
             { FirstMember = 3, Complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted " +
                 "set." },
         new("ZINCRBY key increment member",

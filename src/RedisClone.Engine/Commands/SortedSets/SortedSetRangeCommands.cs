@@ -189,7 +189,7 @@ internal static class SortedSetRangeCommands
         Span<byte> digits = stackalloc byte[RedisNumber.MaxDoubleLength];
         var all = new RankRange(0, count);
         if (!c.ReserveEffects(EffectBuffer.SizeOf(2, "DEL"u8.Length + c.Args[1].Length) + SizeOfEffect(c, built, all, 2, digits))) return false;
-        c.ReplaceEffect("DEL"u8, c.Args[1]);
+        if (count > 0 || c.Peek(1).Exists) c.ReplaceEffect("DEL"u8, c.Args[1]);
         if (count == 0 || c.ReplaceEffect(2 * (int)count + 2) is not { } effect) return true;
         effect.Add("ZADD"u8);
         effect.Add(c.Args[1]);

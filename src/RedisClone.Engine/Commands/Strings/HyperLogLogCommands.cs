@@ -13,7 +13,7 @@ internal static class HyperLogLogCommands
     public static readonly CommandRow[] Rows =
     [
         new("PFADD key [element [element ...]]",
-            -2, Keys.At(1, RW | Insert), Write | DenyOom | Fast, "hyperloglog", "2.8.9", PfAdd, "Adds elements to a HyperLogLog.")
+            -2, Keys.At(1, RW | Insert), Write | DenyOom | Fast | Repeatable, "hyperloglog", "2.8.9", PfAdd, "Adds elements to a HyperLogLog.")
             { Complexity = "O(1) for every element" },
         new("PFCOUNT key [key ...]",
             -2, Keys.Range(1, -1, flags: RW | Access), ReadOnly | MayReplicate, "hyperloglog", "2.8.9", PfCount,

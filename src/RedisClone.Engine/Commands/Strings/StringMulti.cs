@@ -16,7 +16,7 @@ internal static class StringMulti
             "Returns the string values of several keys.")
             { Complexity = "O(N) with N being the number of keys", Tips = ["request_policy:multi_shard"] },
         new("MSET key value [key value ...]",
-            -3, Keys.Range(1, -1, 2, OW | Update), Write | DenyOom, "string", "1.0.1", MSet,
+            -3, Keys.Range(1, -1, 2, OW | Update), Write | DenyOom | Repeatable, "string", "1.0.1", MSet,
             "Sets the string values of several keys.")
             { Complexity = "O(N) with N being the number of keys", Tips = CommandTips.MultiShard },
         new("MSETNX key value [key value ...]",
