@@ -298,10 +298,10 @@ internal sealed class ServerCore : IDataServices, IClientServices
         return null;
     }
 
-    /// <summary>Loads the data again, for DEBUG, with every shard held. Clients get the error LOADING meanwhile.</summary>
-    internal string? LoadAgain(Func<string?> load)
+    /// <summary>Loads data in place of the present ones, with every shard held. Clients get the error LOADING meanwhile.</summary>
+    internal string? LoadAgain(Func<string?> load, bool canBeCancelled)
     {
-        Loading = new LoadProgress();
+        Loading = new LoadProgress { CanBeCancelled = canBeCancelled };
         Backups.DataReplaced();
         try
         {

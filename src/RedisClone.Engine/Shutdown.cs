@@ -137,7 +137,7 @@ internal sealed class Shutdown(ServerCore server)
 
     private bool AwaitAndEnd(ShutdownOptions options)
     {
-        if (server.Loading is { } loading)
+        if (server.Loading is { CanBeCancelled: true } loading)
         {
             // Incompletely loaded data must not replace the files that it is loaded from.
             _skipsSave = true;

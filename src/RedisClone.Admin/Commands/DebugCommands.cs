@@ -246,7 +246,7 @@ internal static class DebugCommands
         }
         if (flush) DataSet.Drop(c.Server, c.Lane);
         ServerCore server = c.Server;
-        if (server.LoadAgain(() => server.Snapshots.Load(replace: merge)) is { } reason)
+        if (server.LoadAgain(() => server.Snapshots.Load(replace: merge), canBeCancelled: false) is { } reason)
         {
             c.Server.Log.LogError("{Reason}", reason);
             c.Fail("ERR Error trying to load the RDB dump, check server logs");
@@ -260,7 +260,8 @@ internal static class DebugCommands
     {
         (ServerCore server, Lane lane) = (c.Server, c.Lane);
         if (c.Session.InTransaction) c.Fail(NotInTransaction);
-        else if (server.LoadAgain(() => server.Rewrites.Reload(() => DataSet.Drop(server, lane))) is { } failure) c.Fail("ERR " + failure);
+        else if (server.LoadAgain(() => server.Rewrites.Reload(() => DataSet.Drop(server, lane)), canBeCancelled: false) is { } failure)
+            c.Fail("ERR " + failure);
         if (c.Failed) return;
         c.Server.Log.LogWarning("Append Only File loaded by DEBUG LOADAOF");
         c.Reply.Ok();

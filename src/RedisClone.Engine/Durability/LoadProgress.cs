@@ -12,6 +12,11 @@ internal sealed class LoadProgress
 
     public long LoadedBytes => Volatile.Read(ref _done)();
 
+    /// <summary>
+    /// Whether a shutdown may cancel the load. It may not if the server would go on with a part of the data, as after DEBUG RELOAD.
+    /// </summary>
+    public bool CanBeCancelled { get; init; } = true;
+
     /// <summary>Whether loading was cancelled because the server shuts down.</summary>
     public bool IsCancelled { get; private set; }
 

@@ -89,7 +89,7 @@ public sealed class TransactionTests(ITestOutputHelper output)
         {
             reply = client.Run("EXEC");
             return null;
-        });
+        }, canBeCancelled: false);
         if (refusal is null) Assert.StartsWith("[", reply, StringComparison.Ordinal);
         else Assert.Equal(refusal, reply);
         Assert.Equal("ERR EXEC without MULTI", client.Run("EXEC"));

@@ -47,7 +47,7 @@ internal sealed class CopyLoad(ServerCore server, Follower follower, Offer offer
         {
             string? failure = null;
             // The end of the journal takes a while, so clients get the error from its beginning on.
-            held(() => failure = isLarge ? server.LoadAgain(ReplaceData) : ReplaceData());
+            held(() => failure = isLarge ? server.LoadAgain(ReplaceData, canBeCancelled: true) : ReplaceData());
             if (failure is not null) throw new UnloadableCopyException($"Failed trying to load the MASTER synchronization DB: {failure}");
         }
         finally
