@@ -31,6 +31,7 @@ internal sealed class ClusterMember : IDisposable
     private readonly RoleKeeper _role;
     private readonly SlotUse _use = new();
     private Timer? _timer;
+    private int _disposed;              // 1 once it is disposed of
     private int _cronRuns;              // 1 while a thread runs the periodic work
 
     public ClusterMember(ServerCore server)
@@ -134,6 +135,7 @@ internal sealed class ClusterMember : IDisposable
 
     public void Dispose()
     {
+        if (Interlocked.Exchange(ref _disposed, 1) != 0) return;
         _timer?.Dispose();
         Bus.CloseAll();
         // The periodic work has not come to it.
