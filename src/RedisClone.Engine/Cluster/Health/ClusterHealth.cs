@@ -6,18 +6,19 @@ namespace RedisClone.Engine.Cluster.Health;
 /// <summary>Decides whether the cluster serves clients: all slots have a working owner, and a majority of primaries is reachable.</summary>
 internal sealed class ClusterHealth(ServerCore server, ClusterMember cluster)
 {
-    /// <summary>A primary waits after its start, so that it learns of a failover before it serves writes.</summary>
+    /// <summary>A primary waits after it has loaded its data, so that it learns of a failover before it serves writes.</summary>
     private const long StartDelay = 2000;
 
     private const long LeastRejoinDelay = 500, MostRejoinDelay = 5000;
 
-    private long _firstLook;
+    private long _firstLook;            // the first after the load
+    private bool _hasBegun;
     private long _inMinorityAt;
 
     public void Update(long now)
     {
         ClusterState state = cluster.State;
-        if (_firstLook == 0) _firstLook = now;
+        if (!_hasBegun) (_firstLook, _hasBegun) = (now, cluster.HasBegun);
         if (state.Myself.IsPrimary && !state.IsOk && now - _firstLook < StartDelay) return;
         bool isOk = !server.Config.ClusterRequireFullCoverage || CoversAll(state);
         state.Size = 0;
