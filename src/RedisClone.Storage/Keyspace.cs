@@ -67,7 +67,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void CountChange()
     {
-        if (!IsScratch) store.Changes++;
+        if (!IsScratch) store.CountChange();
     }
 
     /// <summary>Counts a change and returns its result.</summary>

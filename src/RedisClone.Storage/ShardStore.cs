@@ -45,7 +45,7 @@ public sealed class ShardStore
     public bool IsTorn => Arena.IsTorn;
 
     /// <summary>Changes of keys and values. While the number stays the same, no client can see a difference.</summary>
-    public long Changes { get; internal set; }
+    public long Changes { get; private set; }
 
     public Random Random { get; }
 
@@ -162,6 +162,14 @@ public sealed class ShardStore
     }
 
     internal void FreeLater(Keyspace keyspace) => _abandoned.Add(keyspace, buckets: 0);
+
+    internal void CountChange() => Changes++;
+
+    /// <summary>
+    /// Sets <see cref="Changes"/> back to an earlier number, after the caller has undone all later changes or made only such that no client
+    /// can see.
+    /// </summary>
+    internal void TakeBack(long changes) => Changes = changes;
 
     /// <summary>
     /// Frees a slice of about <paramref name="buckets"/> buckets of abandoned data. Returns true when nothing is left.

@@ -136,6 +136,11 @@ internal sealed class Session(ServerCore server, long id, ReplyWriter reply)
     /// <summary>Whether the session replays effects. Effects may include commands that clients may not send.</summary>
     public bool IsReplay { get; init; }
 
+    /// <summary>
+    /// Whether the session replays a base that this server wrote. It may name pending entries whose stream entries were deleted.
+    /// </summary>
+    public bool IsBase { get; set; }
+
     /// <summary>Whether the session applies the stream of this server's primary. No expired key is hidden from it.</summary>
     public bool IsPrimary { get; init; }
 

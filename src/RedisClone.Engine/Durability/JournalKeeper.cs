@@ -462,41 +462,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>
     /// The LSN up to which waiting connections are resumed. A journal that failed resumes all of them, and they are closed.
     /// </summary>
-    private long ReleasedLsn => IsFinal ? long.MaxValue : OpenUpTo;
+    public long ReleasedLsn => IsFinal ? long.MaxValue : OpenUpTo;
 
     private void TellGates()
     {
         foreach (LoopRounds rounds in Volatile.Read(ref _loops)) rounds.Moved();
         _pool.Durable();
-    }
-
-    /// <summary>The gate for connections without an event loop. The thread pool resumes them.</summary>
-    private sealed class PoolGate(JournalKeeper keeper) : IThreadPoolWorkItem
-    {
-        private readonly Lock _releasing = new();
-        private int _posted;
-
-        public DurableGate Gate { get; } = new();
-
-        public void Durable()
-        {
-            if (!Gate.Any || Interlocked.Exchange(ref _posted, 1) != 0) return;
-            try
-            {
-                ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
-            }
-            catch
-            {
-                // The engine reports progress again, and that report can queue the work.
-                Volatile.Write(ref _posted, 0);
-                throw;
-            }
-        }
-
-        void IThreadPoolWorkItem.Execute()
-        {
-            Interlocked.Exchange(ref _posted, 0);
-            lock (_releasing) Gate.Release(keeper.ReleasedLsn);
-        }
     }
 }

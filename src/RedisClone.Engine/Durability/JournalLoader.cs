@@ -27,13 +27,16 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     {
         _server = server;
         Errors = new ReplayErrors(server.Log);
-        _run = new ReplayRun(server, Errors);
-        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server, Errors).Run);
+        _run = new ReplayRun(server, this);
+        _workers = new LoadWorkers<ReplayBatch>("replay", () => new ReplayRun(server, this).Run);
         server.ExpiryEnabled = false;
         server.Shards.Budget.LoadsChanged(1);
     }
 
     public ReplayErrors Errors { get; }
+
+    /// <summary>See <see cref="Clients.Session.IsBase"/>.</summary>
+    public bool IsInOwnBase { get; private set; }
 
     /// <summary>The offset that the reading of a base has reached; 0 while no base is read.</summary>
     public long SnapshotOffset => Volatile.Read(ref _snapshot)?.Offset ?? 0;
@@ -51,6 +54,12 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
     string? IJournalSink.Apply(in JournalUnit unit)
     {
         if (_server.Loading is { IsCancelled: true }) return "the server is to end";
+        if (unit.IsOfBase != IsInOwnBase)
+        {
+            // The workers read the property while they run commands.
+            if (_workers.Settle() is { } before) return before;
+            IsInOwnBase = unit.IsOfBase;
+        }
         for (int i = 0; i < unit.Count; i++)
             if (Apply(unit[i]) is { } error) return error;
         return null;

@@ -106,7 +106,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         _isRestoreDue = problem is not null;
         if (!server.Config.AppendOnly) _isSuspended = false;
         if (problem is null) return;
-        _retry.Failed(ServerCore.UnixMilliseconds(), isRequested: false);
+        _retry.Failed(ServerCore.UnixMilliseconds(), doubles: false);
         server.Log.LogError("{Problem} The server accepts no writes until it succeeds.", problem);
     }
 
@@ -247,7 +247,8 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
             return;
         }
         ConsecutiveFailures++;
-        _retry.Failed(ServerCore.UnixMilliseconds(), _isRequested);
+        // A client may repeat its request at any time. An attempt that fails at once costs little, and writes may be refused until one succeeds.
+        _retry.Failed(ServerCore.UnixMilliseconds(), doubles: !_isRequested && run.Seconds > 0);
         server.Log.LogWarning("Background AOF rewrite failed: {Failure}", failure);
     }
 

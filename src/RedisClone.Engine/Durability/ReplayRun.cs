@@ -18,15 +18,15 @@ internal sealed class ReplayRun
     private const int RepliesKept = 16 * 1024;
 
     private readonly ServerCore _server;
-    private readonly ReplayErrors _skipped;
+    private readonly JournalLoader _loader;
     private readonly Session _session;
     private readonly ArrayBufferWriter<byte> _replies = new(2 * RepliesKept);
     private long _forgotten;
     private int _errors;
 
-    public ReplayRun(ServerCore server, ReplayErrors skipped)
+    public ReplayRun(ServerCore server, JournalLoader loader)
     {
-        (_server, _skipped) = (server, skipped);
+        (_server, _loader) = (server, loader);
         _session = new Session(server, 0, new ReplyWriter(_replies))
         {
             Authenticated = true,
@@ -47,6 +47,7 @@ internal sealed class ReplayRun
         for (int i = 0; i < requests.Count; i++) FetchAhead.Bucket(_server.Shards, batch.Database, prepared[i].Hash);
         bool fetchesMembers = FetchAhead.Records(_server.Shards, batch.Database, requests, prepared);
         _session.Database = batch.Database;
+        _session.IsBase = _loader.IsInOwnBase;
         Lane lane = _server.Lanes.Current;
         long now = ServerCore.UnixMilliseconds();
         int at = 0;
@@ -146,7 +147,7 @@ internal sealed class ReplayRun
         (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
         if (error is null) return null;
         if (row.Keys.Length == 0 || context.Failure is { } failure && Errors.IsOfConfiguration(failure)) return $"'{row.Name}' answered {error}";
-        _skipped.Add(row.FullName, error);
+        _loader.Errors.Add(row.FullName, error);
         return null;
     }
 }

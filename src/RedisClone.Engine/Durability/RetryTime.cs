@@ -1,8 +1,8 @@
 namespace RedisClone.Engine.Durability;
 
 /// <summary>
-/// The time at which the server repeats a failed operation on its own. The delay doubles with each failure, up to a limit. A
-/// failed attempt that a client requested restarts the delay but does not double it.
+/// The time at which the server repeats a failed operation on its own. The delay doubles with each failure that was expensive, up to a
+/// limit. Another failure restarts the delay.
 /// </summary>
 internal struct RetryTime(long firstDelay, long longestDelay)
 {
@@ -15,9 +15,9 @@ internal struct RetryTime(long firstDelay, long longestDelay)
     /// <summary>Whether the time has come. If the clock was set back, it has.</summary>
     public readonly bool HasCome(long now) => now >= _time || _time - now > longestDelay;
 
-    public void Failed(long now, bool isRequested)
+    public void Failed(long now, bool doubles)
     {
-        _delay = Math.Clamp(isRequested ? _delay : _delay * 2, firstDelay, longestDelay);
+        _delay = Math.Clamp(doubles ? _delay * 2 : _delay, firstDelay, longestDelay);
         _time = now + _delay;
     }
 

@@ -102,7 +102,7 @@ internal sealed class RoleFile(ServerCore server)
     public void Tend(long now)
     {
         if (_failure is null || !_retry.HasCome(now)) return;
-        _retry.Failed(now, isRequested: false);
+        _retry.Failed(now, doubles: true);
         lock (_gate)
         {
             if (_failure is null || (_failure = TryWrite(withEnd: false)) is not null) return;

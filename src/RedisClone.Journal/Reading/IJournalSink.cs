@@ -23,6 +23,11 @@ public readonly ref struct JournalUnit
     /// <summary>False for a unit that Redis wrote, because it has no checksum.</summary>
     public required bool IsVerified { get; init; }
 
+    /// <summary>
+    /// Whether a rewrite of this server wrote the unit. Each of its commands then states what the data was, and is no command of a client.
+    /// </summary>
+    public bool IsOfBase { get; init; }
+
     /// <summary>The number of commands in the unit, without MULTI, EXEC and SELECT.</summary>
     public int Count => Parts.Count;
 

@@ -130,7 +130,9 @@ public sealed class JournalReader(IDisk disk, JournalNames names, Manifest manif
         bool hasEnd = BaseEnd.IsAnnounced(_window.Bytes);
         if (position > StreamState.MaxLsn) return StreamState.OutOfRange(position, 0);
         if (file.HasHeader && !hasEnd) return new(FileEnd.Refused, 0, "the first lines of the base are missing");
+        _state.IsInOwnBase = position >= 0;
         FileResult read = OfBase(CommandRegion.Read(_window, _state, sink), isOurs: position >= 0);
+        _state.IsInOwnBase = false;
         if (position >= 0) _state.Lsn = position;
         _state.IsLsnKnown = position >= 0;
         if (position >= 0 && read.End != FileEnd.Whole) return read;

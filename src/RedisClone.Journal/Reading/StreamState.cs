@@ -20,6 +20,9 @@ internal sealed class StreamState
     /// <summary>The selected database. Each file begins with database 0.</summary>
     public int Database { get; set; }
 
+    /// <summary>Whether a base of commands is being read that a rewrite of this server wrote.</summary>
+    public bool IsInOwnBase { get; set; }
+
     public long Units { get; set; }
 
     public long UnverifiedUnits { get; set; }
@@ -45,6 +48,7 @@ internal sealed class StreamState
                 Bytes = bytes,
                 IsTransaction = step.IsTransaction,
                 IsVerified = isVerified,
+                IsOfBase = IsInOwnBase,
                 Parts = Scanner.Parts,
             });
             if (error is not null) return error;

@@ -33,7 +33,7 @@ internal static class LargeValues
         try
         {
             entry.Keyspace.Resize(entry, Unsafe.SizeOf<TRoot>());
-            store.Changes = changes;
+            store.TakeBack(changes);
         }
         catch
         {

@@ -23,6 +23,9 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
     /// </summary>
     private const int ReservedDescriptors = 64;
 
+    /// <summary>The descriptors that must be left for connections, and for the files that are opened after the listening socket.</summary>
+    private const int LeastDescriptors = 32;
+
     internal static readonly long DescriptorCeiling = Native.DescriptorLimit() - ReservedDescriptors;
 
     private readonly Loop _loop;
@@ -43,7 +46,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         _chooseLoop = chooseLoop;
         _log = log;
         _socket = Listen(endPoint, loop.Options);
-        _fd = (int)_socket.SafeHandle.DangerousGetHandle();
+        _fd = DescriptorOf(_socket);
         EndPoint = _socket.LocalEndPoint ?? endPoint;
         _resume = new Timer(static self => ((EventLoopListener)self!).ResumeAccepting(), this, Timeout.Infinite, Timeout.Infinite);
         _loop.Post(static self => ((EventLoopListener)self!).Attach(), this);
@@ -225,12 +228,21 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
         return EndPoint.Create(decoded);
     }
 
+    private static int DescriptorOf(Socket socket) => (int)socket.SafeHandle.DangerousGetHandle();
+
     private static Socket Listen(EndPoint endPoint, EventLoopOptions options)
     {
         Socket? socket = null;
         try
         {
             socket = ListenSocket.CreateBound(endPoint, options.UnixSocketMode);
+            int least = DescriptorOf(socket) + LeastDescriptors;
+            if (least > DescriptorCeiling)
+            {
+                socket.Dispose();
+                throw new IOException(
+                    $"the process may open {DescriptorCeiling + ReservedDescriptors} files (ulimit -n), but needs at least {least + ReservedDescriptors}");
+            }
             socket.Blocking = false;
             if (endPoint is IPEndPoint)
             {

@@ -39,6 +39,23 @@ public sealed partial class DescriptorTests
         }
     }
 
+    [Fact]
+    public void AStartThatCouldServeNoClientIsRefused()
+    {
+        // With the lowest limits not even the runtime starts.
+        for (int limit = 100; ; limit += 20)
+        {
+            using var server = new ShellServer($"ulimit -n {limit}; exec SERVER > log");
+            int exit = server.WaitForExit();
+            if (exit != 1 && limit < Limit) continue;
+            Assert.Equal(1, exit);
+            string log = File.ReadAllText(Path.Combine(server.Folder, "log"));
+            Assert.Contains($"the process may open {limit} files (ulimit -n), but needs at least ", log, StringComparison.Ordinal);
+            Assert.Contains("Failed listening on port", log, StringComparison.Ordinal);
+            return;
+        }
+    }
+
     private static Socket Connect(int port)
     {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

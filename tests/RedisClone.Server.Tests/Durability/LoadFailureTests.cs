@@ -1,5 +1,4 @@
 using System.Text;
-using Microsoft.Extensions.Logging.Abstractions;
 using RedisClone.Admin.Commands;
 using RedisClone.Engine.Commands.Generic;
 using RedisClone.Engine.Durability;
@@ -59,8 +58,8 @@ public sealed class LoadFailureTests
         var host = new CommandHost();
         SampleData.Fill(host);
         byte[] digest = KeyspaceDigest.OfAll(host.Core);
-        var errors = new ReplayErrors(NullLogger.Instance);
-        var run = new ReplayRun(host.Core, errors);
+        using var loader = new JournalLoader(host.Core);
+        var run = new ReplayRun(host.Core, loader);
         int faults = 0;
         foreach (byte[] name in SampleData.Keys.Select(Encoding.ASCII.GetBytes))
         {
@@ -84,7 +83,7 @@ public sealed class LoadFailureTests
                 thrown = FaultPoint.Disarm();
                 if (thrown) faults++;
                 Assert.True(failure is null, $"{Encoding.ASCII.GetString(name)}, fault {nth}: {failure}");
-                Assert.Equal(0, errors.Count);
+                Assert.Equal(0, loader.Errors.Count);
                 Assert.Equal(digest, KeyspaceDigest.OfAll(host.Core));
             }
         }

@@ -122,8 +122,38 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         Assert.Equal("1", client.Run("GET scripted"));
     }
 
-    private Task<RunningServer> StartAsync() => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+    /// <summary>A base of commands keeps pending entries whose stream entries were deleted, also those without a consumer.</summary>
+    [Fact]
+    public async Task ABaseOfCommandsKeepsPendingEntriesOfDeletedEntries()
     {
+        await using RunningServer server = await StartAsync(asRdb: false);
+        using TestClient client = server.Connect();
+        for (int i = 1; i <= 6; i++) client.Run($"XADD s {i}-1 f v");
+        foreach (string group in (string[])["g", "h"])
+        {
+            client.Run($"XGROUP CREATE s {group} 0");
+            client.Run($"XREADGROUP GROUP {group} c COUNT 4 STREAMS s >");
+        }
+        Assert.Equal("1", client.Run("XNACK s g FAIL IDS 1 3-1"));
+        Assert.Equal("3", client.Run("XDEL s 2-1 3-1 6-1"));
+        string[] before = Pending();
+        Assert.StartsWith("[4 1-1 4-1", before[0], StringComparison.Ordinal);
+        await RewriteAsync(client);
+        AssertReplayed(client);
+        Assert.Equal(before, Pending());
+        // In the increment, as for a client, a claim of a deleted entry removes it from the pending entries.
+        Assert.Equal("[]", client.Run("XCLAIM s g d 0 2-1 JUSTID"));
+        before = Pending();
+        Assert.StartsWith("[3 1-1 4-1", before[0], StringComparison.Ordinal);
+        AssertReplayed(client);
+        Assert.Equal(before, Pending());
+
+        string[] Pending() => [client.Run("XPENDING s g"), client.Run("XPENDING s h"), client.Run("XINFO GROUPS s"), client.Run("XINFO CONSUMERS s h")[..20]];
+    }
+
+    private Task<RunningServer> StartAsync(bool asRdb = true) => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
+    {
+        config.AofUseRdbPreamble = asRdb;
         config.Dir = _folder;
         config.AppendOnly = true;
         config.AppendFsync = AppendFsync.No;

@@ -3,6 +3,7 @@ using RedisClone.Engine.Clients;
 using RedisClone.Engine.Effects;
 using RedisClone.Protocol;
 using RedisClone.Storage;
+using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.Hashes;
 using static RedisClone.Engine.Commands.CommandFlags;
 using static RedisClone.Engine.Commands.KeyFlags;

@@ -91,32 +91,10 @@ internal static class ListCommands
             c.Reply.Integer(0);
             return;
         }
-        PushAll(ref c, ref entry, end);
+        ListValue.PushAll(ref entry, c.Args[1], end, new Elements(c.Args), c.Args.Count - Elements.First);
         long count = ListValue.Count(entry);
         c.Modified(1, NotifyFlags.List, PushEvent(end));
         c.Reply.Integer(count);
-    }
-
-    /// <summary>Adds all elements, and the list if it is absent. If memory is missing, adds none and throws.</summary>
-    private static void PushAll(ref CommandContext c, ref Entry entry, ListEnd end)
-    {
-        ShardStore store = entry.Keyspace.Store;
-        long changes = store.Changes;
-        bool isNew = !entry.Exists;
-        if (isNew) entry = ListValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
-        int next = 2;
-        try
-        {
-            for (; next < c.Args.Count; next++) ListValue.Push(entry, end, c.Args[next]);
-        }
-        catch (OutOfMemoryException) when (!store.IsTorn)
-        {
-            if (isNew) entry.Keyspace.RemoveNow(entry);
-            else if (next > 2) ListValue.Pop(entry, end, next - 2);
-            // The list is what it was before.
-            store.Changes = changes;
-            throw;
-        }
     }
 
     private static void Pop(ref CommandContext c, ListEnd end)
@@ -384,5 +362,15 @@ internal static class ListCommands
         }
         if (count >= 0) c.Reply.EndArray(reply, found);
         else if (found == 0) c.Reply.Null();
+    }
+
+    /// <summary>The elements that a push adds.</summary>
+    private readonly ref struct Elements(Request request) : ITexts
+    {
+        public const int First = 2;
+
+        private readonly Request _request = request;
+
+        public ReadOnlySpan<byte> this[int index] => _request[First + index];
     }
 }

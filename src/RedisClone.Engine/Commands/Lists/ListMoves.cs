@@ -138,12 +138,12 @@ internal static class ListMoves
         // A change of the list moves the bytes of the element, so they are copied first.
         byte[] copy = ArrayPool<byte>.Shared.Rent(text.Length);
         text.CopyTo(copy);
-        text = copy.AsSpan(0, text.Length);
-        c.Reply.Bulk(text);
+        ReadOnlySpan<byte> moved = copy.AsSpan(0, text.Length);
+        c.Reply.Bulk(moved);
         bool isRotation = c.Args[1].SequenceEqual(c.Args[2]);
         if (!isRotation || from != to && !ListValue.TryRotate(source, from))
         {
-            PushTo(ref c, 2, to, text);
+            PushTo(ref c, to, new OneText(moved), count: 1);
             RemoveMoved(ref c, from, to, 1);
         }
         ArrayPool<byte>.Shared.Return(copy);
@@ -160,35 +160,12 @@ internal static class ListMoves
         ListValue.RemoveAt(source, from == ListEnd.Head ? before : ListValue.Count(source) - before - count, count);
     }
 
-    /// <summary>Adds all elements to the target. If memory is missing, adds none and throws.</summary>
-    private static void PushAll(ref CommandContext c, ListEnd end, List<byte[]> texts)
+    private static void PushTo<TTexts>(ref CommandContext c, ListEnd end, scoped in TTexts texts, int count)
+        where TTexts : struct, ITexts, allows ref struct
     {
-        int pushed = 0;
-        try
-        {
-            for (; pushed < texts.Count; pushed++) PushTo(ref c, 2, end, texts[pushed]);
-        }
-        catch (OutOfMemoryException) when (pushed > 0)
-        {
-            ListValue.Pop(c.Peek(2), end, pushed);
-            throw;
-        }
-    }
-
-    private static void PushTo(ref CommandContext c, int keyArgument, ListEnd end, scoped ReadOnlySpan<byte> text)
-    {
-        ulong hash = c.HashOf(keyArgument);
-        Keyspace keyspace = c.KeyspaceOf(hash);
-        Entry entry = keyspace.Find(c.Args[keyArgument], hash);
-        if (entry.Exists)
-        {
-            ListValue.Push(entry, end, text);
-            return;
-        }
-        // The new list appears with its element: a failure before changes nothing.
-        Entry built = ListValue.Create(keyspace.Store.Scratch, c.Args[keyArgument], hash);
-        ListValue.Push(built, end, text);
-        keyspace.Adopt(built, entry);
+        ulong hash = c.HashOf(2);
+        Entry target = c.KeyspaceOf(hash).Find(c.Args[2], hash);
+        ListValue.PushAll(ref target, c.Args[2], end, texts, count);
     }
 
     private static void RemoveSourceIfEmpty(ref CommandContext c)
@@ -252,7 +229,7 @@ internal static class ListMoves
         if (keepOrder && tail != (to == ListEnd.Head)) taken.Reverse();
         c.Reply.ArrayHeader(taken.Count);
         for (int i = 0; i < taken.Count; i++) c.Reply.Bulk(taken[to == ListEnd.Head ? taken.Count - 1 - i : i]);
-        PushAll(ref c, to, taken);
+        PushTo(ref c, to, new Texts(taken), taken.Count);
         RemoveMoved(ref c, from, to, count);
         if (c.ReplaceEffect(arguments: 8) is { } effect)
         {
@@ -280,4 +257,16 @@ internal static class ListMoves
     }
 
     private static ReadOnlySpan<byte> EndName(ListEnd end) => end == ListEnd.Head ? "left"u8 : "right"u8;
+
+    private readonly ref struct OneText(ReadOnlySpan<byte> text) : ITexts
+    {
+        private readonly ReadOnlySpan<byte> _text = text;
+
+        public ReadOnlySpan<byte> this[int index] => _text;
+    }
+
+    private readonly struct Texts(List<byte[]> texts) : ITexts
+    {
+        public ReadOnlySpan<byte> this[int index] => texts[index];
+    }
 }

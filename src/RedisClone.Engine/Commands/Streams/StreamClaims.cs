@@ -55,7 +55,7 @@ internal static class StreamClaims
         {
             StreamId id = c.StreamId(i);
             bool isPending = group.TryGetPending(id, out PendingEntry pending);
-            if (!StreamValue.TryGet(entry, id, out StreamEntry found))
+            if (!StreamValue.TryGet(entry, id, out StreamEntry found) && !c.Session.IsBase)
             {
                 if (!isPending) continue;
                 group.RemovePending(id);
@@ -67,7 +67,7 @@ internal static class StreamClaims
             // The first delivery sets the count to one. A claim adds one to it, unless JUSTID is given.
             long before = isPending ? pending.Deliveries : 1;
             long deliveries = options.Deliveries >= 0 ? options.Deliveries : options.JustId ? before : StreamConsumers.OneMore(before);
-            if (options.JustId) c.Reply.StreamId(id);
+            if (options.JustId || c.Session.IsBase) c.Reply.StreamId(id);
             else c.Reply.StreamEntry(found);
             group.SetPending(id, consumer, options.Delivered, deliveries);
             consumer.Active = c.Now;

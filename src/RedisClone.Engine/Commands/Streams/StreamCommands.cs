@@ -90,7 +90,7 @@ internal static class StreamCommands
         if (!TryChooseId(ref c, entry.Exists ? StreamValue.State(entry).Last : StreamId.Min, auto, hasSequence, ref id)) return;
         bool saysMore = message.IsGiven || trimming.Rule != StreamReferenceRule.Keep;
         if (saysMore && c.EffectsWanted && !c.ReserveEffects(SizeOfEffects(c, entry, trimming))) return;
-        if (!TryAppend(ref c, ref entry, id, at + 1))
+        if (!StreamValue.Add(ref entry, c.Args[1], id, new ArgumentFields(c.Args, at + 1)))
         {
             c.Fail("ERR Elements are too large to be stored");
             return;
@@ -105,27 +105,6 @@ internal static class StreamCommands
         if (message.IsGiven) message.Remember(ref c, entry, at + 1, id);
         c.Modified(1, NotifyFlags.Stream, "xadd");
         if (trimmed > 0) c.Notify(1, NotifyFlags.Stream, "xtrim");
-    }
-
-    /// <summary>Adds an entry, and the stream if it is absent. If that fails, changes nothing. False if the fields are too large.</summary>
-    private static bool TryAppend(ref CommandContext c, ref Entry entry, StreamId id, int fields)
-    {
-        ShardStore store = entry.Keyspace.Store;
-        long changes = store.Changes;
-        bool isNew = !entry.Exists, isAdded = false;
-        if (isNew) entry = StreamValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
-        try
-        {
-            return isAdded = StreamValue.Append(entry, id, new ArgumentFields(c.Args, fields));
-        }
-        finally
-        {
-            if (!isAdded && isNew && !store.IsTorn)
-            {
-                entry.Keyspace.RemoveNow(entry);
-                store.Changes = changes;
-            }
-        }
     }
 
     /// <summary>

@@ -57,7 +57,7 @@ internal static class StreamReturns
         {
             StreamId id = c.StreamId(i);
             bool isPending = group.TryGetPending(id, out PendingEntry pending);
-            if (!isPending && !(force && StreamValue.Contains(entry, id))) continue;
+            if (!isPending && !(force && (c.Session.IsBase || StreamValue.Contains(entry, id)))) continue;
             group.Return(id, deliveries >= 0 ? deliveries : Counted(mode!.Value, isPending ? pending.Deliveries : 0));
             returned++;
         }

@@ -184,7 +184,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         // Each copy is work for the primary and for the network.
         bool isInVain = failure is UnloadableCopyException || wasConnected && isWrong;
         if (!isInVain || wasConnected && now - _connectedAt > LongestPause) _copies.Succeeded();
-        if (isInVain) _copies.Failed(now, isRequested: false);
+        if (isInVain) _copies.Failed(now, doubles: true);
         ForgetIfDue();
         // A primary that has just become one closes its connections and expects them again.
         if (isLost && wasConnected) return TimeSpan.Zero;

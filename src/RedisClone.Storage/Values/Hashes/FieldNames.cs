@@ -29,9 +29,3 @@ public sealed class FieldNames
 
     internal int Longest { get; }
 }
-
-/// <summary>Texts by index.</summary>
-public interface ITexts
-{
-    ReadOnlySpan<byte> this[int index] { get; }
-}

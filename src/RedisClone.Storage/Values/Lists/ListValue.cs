@@ -32,6 +32,30 @@ public static class ListValue
     public static void Push(in Entry entry, ListEnd end, ReadOnlySpan<byte> text) =>
         Insert(entry, end == ListEnd.Head ? 0 : Count(entry), text);
 
+    /// <summary>
+    /// Pushes texts one after the other, onto a new list if there is none. If memory is missing, pushes none of them and throws.
+    /// </summary>
+    public static void PushAll<TTexts>(ref Entry entry, ReadOnlySpan<byte> key, ListEnd end, scoped in TTexts texts, int count)
+        where TTexts : struct, ITexts, allows ref struct
+    {
+        ShardStore store = entry.Keyspace.Store;
+        long changes = store.Changes;
+        bool isNew = !entry.Exists;
+        if (isNew) entry = Create(entry.Keyspace, key, entry.Hash);
+        int pushed = 0;
+        try
+        {
+            for (; pushed < count; pushed++) Push(entry, end, texts[pushed]);
+        }
+        catch (OutOfMemoryException) when (!store.IsTorn)
+        {
+            if (isNew) entry.Keyspace.RemoveNow(entry);
+            else if (pushed > 0) Pop(entry, end, pushed);
+            store.TakeBack(changes);
+            throw;
+        }
+    }
+
     /// <summary>Inserts an element before the one at an index, or at the end if the index is the count.</summary>
     public static void Insert(in Entry entry, long index, ReadOnlySpan<byte> text)
     {

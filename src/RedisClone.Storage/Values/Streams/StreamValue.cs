@@ -63,6 +63,28 @@ public static class StreamValue
         return LargeStream.LastOf(entry.Keyspace.Store.Arena, blocks.At(ref path));
     }
 
+    /// <summary>Appends an entry as <see cref="Append"/>, to a new stream if there is none. If that fails, nothing has changed.</summary>
+    public static bool Add<TFields>(ref Entry entry, ReadOnlySpan<byte> key, StreamId id, scoped in TFields fields)
+        where TFields : struct, IStreamFields, allows ref struct
+    {
+        ShardStore store = entry.Keyspace.Store;
+        long changes = store.Changes;
+        bool isNew = !entry.Exists, isAdded = false;
+        if (isNew) entry = Create(entry.Keyspace, key, entry.Hash);
+        try
+        {
+            return isAdded = Append(entry, id, fields);
+        }
+        finally
+        {
+            if (!isAdded && isNew && !store.IsTorn)
+            {
+                entry.Keyspace.RemoveNow(entry);
+                store.TakeBack(changes);
+            }
+        }
+    }
+
     /// <summary>
     /// Appends an entry. Its identifier must be greater than the last one given out. No field may point into the stream. Returns
     /// false, with nothing changed, if the entry is too large.
