@@ -17,7 +17,7 @@ public sealed class JournalDirectory : IDisposable
     private const int LongestManifest = 64 << 20;
     private const int TailOfFingerprint = 64;
 
-    private readonly IDisposable _lock;
+    private IDisposable _lock;
     private long _lastBase;
     private long _lastIncrement;
     private Manifest? _announced;
@@ -299,6 +299,18 @@ public sealed class JournalDirectory : IDisposable
         }
     }
 
+    /// <summary>Creates the directory again, with its lock, if it was removed while the server runs. The next base makes it complete.</summary>
+    public void Restore()
+    {
+        if (Disk.DirectoryExists(Names.Directory)) return;
+        Disk.CreateDirectory(Names.Directory);
+        Disk.FlushDirectory(Names.Root);
+        IDisposable? held = Disk.TryLock(Names.PathOf(Names.Lock));
+        if (held is null) return;
+        _lock.Dispose();
+        _lock = held;
+    }
+
     public void Dispose() => _lock.Dispose();
 
     /// <summary>
@@ -307,7 +319,13 @@ public sealed class JournalDirectory : IDisposable
     /// </summary>
     private void TakeOverOldStyleFile()
     {
-        if (!Disk.Exists(Names.OldStyleFile)) return;
+        if (!Disk.Exists(Names.OldStyleFile))
+        {
+            // A directory in its place, as a mount of a missing file creates, is no reason to begin with no data.
+            if (Manifest.IsEmpty && Names.OldStyleFile != Names.Directory && Disk.DirectoryExists(Names.OldStyleFile))
+                throw new IOException($"{Names.FileName} is a directory");
+            return;
+        }
         bool isNamedButNotMoved = Manifest.Base?.Name == Names.FileName && Manifest.Increments.Count == 0
             && !Disk.Exists(Names.PathOf(Names.FileName));
         if (!Manifest.IsEmpty && !isNamedButNotMoved) return;

@@ -16,6 +16,9 @@ public static class HeapRelief
 
     private static readonly TimeSpan LeastRest = TimeSpan.FromMilliseconds(50);
 
+    /// <summary>Seconds that <see cref="Relieve"/> waits at most.</summary>
+    private const long LongestWait = 5;
+
     /// <summary>A patient thread waits 10 ms longer after each attempt, two seconds in all.</summary>
     private const int PatientAttempts = 20;
 
@@ -73,6 +76,14 @@ public static class HeapRelief
             // Even the lock, or the start of the collection, may need memory.
             return false;
         }
+    }
+
+    /// <summary>Waits until a collection is permitted, and collects. For background work whose attempts fail one after the other.</summary>
+    public static void Relieve()
+    {
+        long rest = Math.Clamp(Volatile.Read(ref s_mayCollectAt) - Stopwatch.GetTimestamp(), 0, LongestWait * Stopwatch.Frequency);
+        Thread.Sleep((int)Math.Ceiling(rest * 1000.0 / Stopwatch.Frequency));
+        TryRelieve();
     }
 
     /// <summary>Allocates an array that is not cleared. If there is no memory, it makes room and tries once more, or more often.</summary>

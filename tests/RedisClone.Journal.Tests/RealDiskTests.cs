@@ -82,6 +82,19 @@ public sealed class RealDiskTests : IDisposable
     }
 
     [Fact]
+    public void ADirectoryInThePlaceOfAnOldStyleFileIsRefused()
+    {
+        var names = new JournalNames(_root.Path);
+        Directory.CreateDirectory(names.OldStyleFile);
+        Assert.Null(JournalDirectory.TryOpen(RealDisk.Instance, names, out string error, isStart: true));
+        Assert.Contains("appendonly.aof is a directory", error, StringComparison.Ordinal);
+        // The journal's own directory may have the name.
+        names = new JournalNames(_root.Path, "data", "data");
+        using JournalDirectory? opened = JournalDirectory.TryOpen(RealDisk.Instance, names, out error, isStart: true);
+        Assert.True(opened is not null, error);
+    }
+
+    [Fact]
     public void RegularFilesAndMissingFilesAreOpenedAsBefore()
     {
         string path = Path.Combine(_root.Path, "file");

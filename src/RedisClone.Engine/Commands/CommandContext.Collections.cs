@@ -32,9 +32,10 @@ internal ref partial struct CommandContext
     public readonly Keyspace ScratchFor(int argument) => KeyspaceOf(HashOf(argument)).Store.Scratch;
 
     /// <summary>
-    /// Replaces the value at the key argument by a value that was built separately. An empty value only removes the key.
+    /// Replaces the value at the key argument by a value that was built separately. An empty value only removes the key. As in Redis, the new value
+    /// has the frequency of use of the one that it replaces, unless <paramref name="isNewKey"/>.
     /// </summary>
-    public void Store(in Entry built, int argument, long count, NotifyFlags kind, string keyEvent)
+    public void Store(Entry built, int argument, long count, NotifyFlags kind, string keyEvent, bool isNewKey = false)
     {
         Entry old = FindForWrite(argument);
         if (count == 0)
@@ -43,6 +44,7 @@ internal ref partial struct CommandContext
             if (old.Exists) Remove(old, argument);
             return;
         }
+        if (old.Exists && !isNewKey && Data.AccessClock.CountsFrequency) built.Access = old.Access;
         old.Keyspace.Adopt(built, old);
         Modified(argument, kind, keyEvent);
     }

@@ -175,6 +175,24 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
     /// <summary>The value of <see cref="Size"/> after the last rewrite, or at startup.</summary>
     public long SizeAtRewrite { get; private set; }
 
+    /// <summary>Prepares <see cref="BeginBase"/> while no shard is held. What fails here, fails there too.</summary>
+    public void PrepareBase()
+    {
+        // The end of the increment requires a flush, for which replies wait. This leaves little to it.
+        _engine.FlushAhead();
+        lock (_turning)
+        {
+            try
+            {
+                _directory?.Restore();
+            }
+            catch (Exception failure) when (DiskFailure.Is(failure))
+            {
+                _server.Log.LogWarning("The append-only directory was removed, and cannot be created again: {Failure}", failure.Message);
+            }
+        }
+    }
+
     /// <summary>
     /// Ends the current increment and returns where the base for this moment is to be written; null if the journal was turned
     /// off meanwhile. A journal that has failed or was not running begins a new increment. The caller holds every shard.

@@ -76,16 +76,25 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
 
     private string? Apply(in JournalCommand command)
     {
-        if ((uint)command.Database >= (uint)_server.Config.Databases) return $"no database {command.Database}";
+        if ((uint)command.Database >= (uint)_server.Config.Databases)
+            return $"it has database {command.Database}, and 'databases' is {_server.Config.Databases}";
         // Renamed and disabled commands concern clients only. Effects use the names of the command table.
         CommandRow? row = _server.Commands.FindEffect(command[0]);
         if (row is { Subcommands.Length: > 0 } && command.Words.Length > 1) row = CommandTable.FindSubcommand(row, command[1]) ?? row;
         if (row is not { Handler: not null } || !row.ArityFits(command.Words.Length))
             return _workers.Settle() ?? $"Unknown command '{Encoding.Latin1.GetString(command[0])}' reading the append only file";
+        if (IsOfConnection(row)) return _workers.Settle() ?? $"'{row.FullName}' reading the append only file: the command is no effect";
         ulong hash = row.FirstKey > 0 && row.FirstKey < command.Words.Length ? _server.Shards.HashOf(command[row.FirstKey]) : 0;
         if (!row.HasSingleKey || LoadRoom.IsLarge(command.Bytes.Length)) return ApplyAlone(command, row, hash);
         return TryAdd(command, row, hash, batch: null) ? null : _workers.Settle();
     }
+
+    /// <summary>
+    /// Whether a command is about its connection or the process, such as SUBSCRIBE and SHUTDOWN. redis-server before 7.0 also keeps the loads of
+    /// scripts.
+    /// </summary>
+    private static bool IsOfConnection(CommandRow row) =>
+        row.Has(CommandFlags.NoScript) && !row.IsWrite && !row.Has(CommandFlags.RunsScript) && row.Group != "scripting";
 
     private string? ApplyAlone(in JournalCommand command, CommandRow row, ulong hash)
     {

@@ -257,8 +257,7 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         private readonly bool _asRdb = server.Config.AofUseRdbPreamble;
         private long _lsn;
 
-        /// <summary>The end of the increment requires a flush, for which replies wait. This leaves little to it.</summary>
-        public void Prepare() => journal.Engine.FlushAhead();
+        public void Prepare() => journal.PrepareBase();
 
         public SnapshotOrder? Mark()
         {

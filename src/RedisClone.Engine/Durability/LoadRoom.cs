@@ -44,10 +44,17 @@ internal static class LoadRoom
                 new HeldAction(server.Shards, () =>
                 {
                     hasMore = !store.IsFreeing && store.Compact(BucketsPerSlice);
-                    if (!hasMore) store.Arena.Trim();
+                    if (!hasMore) store.Arena.TrimAll();
                 }).RunAndWait(ShardSet.Of(i));
             }
         }
+        HeapRelief.Relieve();
+    }
+
+    /// <summary>The same for a caller that holds every shard.</summary>
+    public static void MakeHeld(ServerCore server)
+    {
+        for (int i = 0; i < server.Shards.Count; i++) Free(server.Shards[i].Store, isShort: true);
         HeapRelief.TryRelieve();
     }
 

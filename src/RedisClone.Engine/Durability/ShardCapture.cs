@@ -1,3 +1,4 @@
+using RedisClone.Journal.Rdb;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Durability;
@@ -46,20 +47,46 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
         try
         {
             IKeyForm form = run.Form;
-            var package = new Package { IsPart = true };
-            form.Begin(package);
+            var packages = new PartPackages(run);
+            form.Begin(packages);
             if (!place.Begun) form.Select(database);
-            // Once sent, the package belongs to the writing thread.
-            bool done = package.IsLastPart = form.Part(entry, ref place);
+            bool done = form.Part(entry, ref place);
             form.End();
-            if (done) package.Keys = 1;
-            run.Send(package);
+            packages.End(done);
             return done;
         }
         catch (Exception bug)
         {
             run.Fail(bug.Message);
             return true;
+        }
+    }
+
+    /// <summary>
+    /// The packages of a part. A part is longer than one package if it has a long element, which need not wait in memory as a whole: a small
+    /// heap may have no room for a copy of it.
+    /// </summary>
+    private sealed class PartPackages(SnapshotRun run) : IRdbTarget
+    {
+        private Package _current = new() { IsPart = true };
+
+        public void Write(ReadOnlySpan<byte> bytes)
+        {
+            if (_current.Length >= RdbForm.PartBytes)
+            {
+                Package full = _current;
+                _current = new Package { IsPart = true };
+                run.Send(full);
+                run.WriteEarly();
+            }
+            _current.Write(bytes);
+        }
+
+        public void End(bool isLast)
+        {
+            // Once sent, the package belongs to the writing thread.
+            (_current.IsLastPart, _current.Keys) = (isLast, isLast ? 1 : 0);
+            run.Send(_current);
         }
     }
 }

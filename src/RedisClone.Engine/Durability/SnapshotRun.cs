@@ -50,6 +50,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     private long _waiting;
     private long _keysDone;
     private string? _failure;
+    private int _writingThread;
     private bool _withinValue;
     private int _shard;
     private int _walked;
@@ -107,6 +108,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     /// </summary>
     public string? Write(Action<string> failed)
     {
+        _writingThread = Environment.CurrentManagedThreadId;
         Guarded(_file.Open);
         bool told = false;
         var pace = new SnapshotPace();
@@ -144,6 +146,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     /// <summary>Writes the whole file for a caller that holds every shard until the end.</summary>
     public string? WriteHeld()
     {
+        _writingThread = Environment.CurrentManagedThreadId;
         Guarded(_file.Open);
         for (int i = 0; i < _captures.Length; i++)
         {
@@ -224,6 +227,12 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
     {
         Interlocked.Add(ref _waiting, package.Length);
         _sent.Enqueue(package);
+    }
+
+    /// <summary>Writes what was sent, if this is the thread that writes the file. The caller may hold a shard.</summary>
+    public void WriteEarly()
+    {
+        if (Environment.CurrentManagedThreadId == _writingThread && !IsOver) Guarded(WriteSent);
     }
 
     public void Fail(string reason)

@@ -4,6 +4,7 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -103,6 +104,15 @@ internal sealed class Snapshots
     {
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Cancel();
+        string? failure = TrySave(uncounted);
+        if (failure is null || HeapLimit.Bytes == 0) return failure;
+        // The shutdown does not end the server without its data, so memory that is only fragmented must not prevent it.
+        LoadRoom.MakeHeld(_server);
+        return TrySave(uncounted);
+    }
+
+    private string? TrySave(long uncounted)
+    {
         long changes = Changes + uncounted;
         // CONFIG SET dir may change the paths meanwhile.
         string temporary = TemporaryPath(""), path = Path;

@@ -1,4 +1,5 @@
 using RedisClone.Journal.Rdb;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Structures;
 using RedisClone.Storage.Values;
@@ -10,12 +11,19 @@ namespace RedisClone.Engine.Durability;
 /// Writes streams in the encoding of redis-server 7.0, or in a later one if the stream has data that 7.0 does not know. Each
 /// block becomes a node.
 /// </summary>
-internal sealed class StreamValueWriter(RdbWriter writer)
+/// <param name="writer">The writer of the values.</param>
+/// <param name="mostBuilt">The size of a block up to which its node is built in memory. A longer one is written in two walks over the block.</param>
+internal sealed class StreamValueWriter(RdbWriter writer, int? mostBuilt = null)
 {
+    private static readonly int s_mostBuilt = HeapLimit.IsSmall ? 64 * 1024 : int.MaxValue;
+
     internal const long DefaultSeconds = 100, DefaultMessages = 100;
 
     private readonly RdbStreamWriter _stream = new(writer);
-    private readonly RdbStreamNodeWriter _node = new();
+    private readonly ListpackWriter _built = new();
+    private readonly ListpackStream _streamed = new(writer);
+    private readonly int _mostBuilt = mostBuilt ?? s_mostBuilt;
+    private RdbStreamNodeWriter? _builtNode, _streamedNode;
 
     /// <summary>
     /// The oldest encoding that has all data of the stream. It need not have the active time of consumers; readers use the
@@ -71,40 +79,65 @@ internal sealed class StreamValueWriter(RdbWriter writer)
     }
 
     /// <summary>
-    /// Writes nodes until they have this number of bytes. False if there are more, which begin at <paramref name="behind"/>.
+    /// Writes nodes until they have this number of bytes. The walk begins with a block. False if there are more, which begin at <paramref name="behind"/>.
     /// </summary>
     private bool Nodes(StreamEntries entries, long bytes, out StreamId behind)
     {
-        RdbStreamId master = default;
-        int left = 0;
         behind = default;
         while (entries.MoveNext())
         {
-            StreamEntry next = entries.Current;
-            if (entries.BeginsBlock)
-            {
-                behind = next.Id;
-                if (bytes <= 0) return false;
-                master = Id(entries.BlockFirst);
-                left = entries.BlockCount;
-                StreamNames names = entries.BlockNames;
-                _node.Begin(master, left, names.Count);
-                foreach (Element name in names) Word(name);
-                _node.EndFields();
-            }
-            _node.BeginEntry(Id(next.Id), next.SharesNames, next.FieldCount);
-            foreach (StreamFields field in next)
-            {
-                if (!next.SharesNames) Word(field.Name);
-                Word(field.Value);
-            }
-            _node.EndEntry();
-            if (--left > 0) continue;
-            ReadOnlySpan<byte> node = _node.Finish();
-            bytes -= node.Length;
-            _stream.Node(master, node);
+            behind = entries.Current.Id;
+            if (bytes <= 0) return false;
+            bytes -= entries.BlockBytes <= _mostBuilt ? Build(ref entries) : Stream(ref entries);
         }
         return true;
+    }
+
+    /// <summary>Writes the block that begins with the current entry as a node. Returns its length.</summary>
+    private long Build(ref StreamEntries entries)
+    {
+        RdbStreamId master = Id(entries.BlockFirst);
+        _built.Clear();
+        Block(ref entries, _builtNode ??= new RdbStreamNodeWriter(_built), master);
+        ReadOnlySpan<byte> node = _built.Finish();
+        _stream.Node(master, node);
+        return node.Length;
+    }
+
+    /// <summary>The same without memory for the node.</summary>
+    private long Stream(ref StreamEntries entries)
+    {
+        RdbStreamId master = Id(entries.BlockFirst);
+        RdbStreamNodeWriter node = _streamedNode ??= new RdbStreamNodeWriter(_streamed);
+        StreamEntries measured = entries;
+        _streamed.Measure();
+        Block(ref measured, node, master);
+        _stream.BeginNode(master);
+        _streamed.Begin();
+        Block(ref entries, node, master);
+        _streamed.End();
+        return entries.BlockBytes;
+    }
+
+    /// <summary>Writes the entries of a block, from the current one, which is the first, to the last.</summary>
+    private static void Block(ref StreamEntries entries, RdbStreamNodeWriter node, RdbStreamId master)
+    {
+        StreamNames names = entries.BlockNames;
+        node.Begin(master, entries.BlockCount, names.Count);
+        foreach (Element name in names) Word(node, name);
+        node.EndFields();
+        for (int left = entries.BlockCount; left > 0; left--)
+        {
+            StreamEntry next = entries.Current;
+            node.BeginEntry(Id(next.Id), next.SharesNames, next.FieldCount);
+            foreach (StreamFields field in next)
+            {
+                if (!next.SharesNames) Word(node, field.Name);
+                Word(node, field.Value);
+            }
+            node.EndEntry();
+            if (left > 1) entries.MoveNext();
+        }
     }
 
     private void Group(StreamGroup group, RdbType type)
@@ -148,10 +181,10 @@ internal sealed class StreamValueWriter(RdbWriter writer)
         _stream.EndProducers(producers.Exist ? producers.Added : 0, producers.Exist ? producers.Duplicates : 0);
     }
 
-    private void Word(Element element)
+    private static void Word(RdbStreamNodeWriter node, Element element)
     {
-        if (element.IsInteger) _node.Word(element.Integer);
-        else _node.Word(element.Bytes);
+        if (element.IsInteger) node.Word(element.Integer);
+        else node.Word(element.Bytes);
     }
 
     private static RdbStreamId Id(StreamId id) => new(id.Milliseconds, id.Sequence);

@@ -3,13 +3,25 @@ using RedisClone.Memory;
 
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Builds a listpack. Reusable.</summary>
-public sealed class ListpackWriter
+/// <summary>The elements of a listpack, in order.</summary>
+public interface IListpack
 {
-    private const int HeaderLength = 6, LargeBytes = 1 << 20, FirstBytes = 256;
+    /// <summary>The number of elements so far.</summary>
+    int Count { get; }
+
+    /// <summary>Appends an element. The text of an integer is stored as an integer.</summary>
+    void Append(ReadOnlySpan<byte> value);
+
+    void Append(long number);
+}
+
+/// <summary>Builds a listpack. Reusable.</summary>
+public sealed class ListpackWriter : IListpack
+{
+    private const int LargeBytes = 1 << 20, FirstBytes = 256;
 
     private byte[] _bytes = new byte[FirstBytes];
-    private int _length = HeaderLength;
+    private int _length = ListpackForm.HeaderLength;
     private int _count;
 
     public int Count => _count;
@@ -20,11 +32,10 @@ public sealed class ListpackWriter
     public void Clear()
     {
         if (_bytes.Length > LargeBytes) _bytes = new byte[FirstBytes];
-        _length = HeaderLength;
+        _length = ListpackForm.HeaderLength;
         _count = 0;
     }
 
-    /// <summary>Appends an element. The text of an integer is stored as an integer.</summary>
     public void Append(ReadOnlySpan<byte> value)
     {
         if (RdbText.TryParseInteger(value, out long number))
@@ -32,73 +43,20 @@ public sealed class ListpackWriter
             Append(number);
             return;
         }
-        int header = value.Length switch { < 64 => 1, < 4096 => 2, _ => 5 };
+        int header = ListpackForm.HeaderOf(value.Length);
         Span<byte> into = Reserve(header + value.Length);
-        switch (header)
-        {
-            case 1:
-                into[0] = (byte)(0x80 | value.Length);
-                break;
-            case 2:
-                into[0] = (byte)(0xE0 | value.Length >> 8);
-                into[1] = (byte)value.Length;
-                break;
-            default:
-                into[0] = 0xF0;
-                BinaryPrimitives.WriteInt32LittleEndian(into[1..], value.Length);
-                break;
-        }
+        ListpackForm.WriteHeader(into, value.Length);
         value.CopyTo(into[header..]);
         Finish(header + value.Length);
     }
 
-    public void Append(long number)
-    {
-        Span<byte> into = Reserve(9);
-        int size;
-        switch (number)
-        {
-            case >= 0 and < 128:
-                into[0] = (byte)number;
-                size = 1;
-                break;
-            case >= -4096 and < 4096:
-                into[0] = (byte)(0xC0 | ((number >> 8) & 0x1F));
-                into[1] = (byte)number;
-                size = 2;
-                break;
-            case >= short.MinValue and <= short.MaxValue:
-                into[0] = 0xF1;
-                size = 3;
-                break;
-            case >= -(1 << 23) and < 1 << 23:
-                into[0] = 0xF2;
-                size = 4;
-                break;
-            case >= int.MinValue and <= int.MaxValue:
-                into[0] = 0xF3;
-                size = 5;
-                break;
-            default:
-                into[0] = 0xF4;
-                size = 9;
-                break;
-        }
-        if (size > 2)
-        {
-            Span<byte> eight = stackalloc byte[8];
-            BinaryPrimitives.WriteInt64LittleEndian(eight, number);
-            eight[..(size - 1)].CopyTo(into[1..]);
-        }
-        Finish(size);
-    }
+    public void Append(long number) => Finish(ListpackForm.WriteInteger(Reserve(ListpackForm.LongestInteger), number));
 
     /// <summary>Returns the finished listpack, which is valid until the next append.</summary>
     public ReadOnlySpan<byte> Finish()
     {
-        BinaryPrimitives.WriteInt32LittleEndian(_bytes, _length + 1);
-        BinaryPrimitives.WriteUInt16LittleEndian(_bytes.AsSpan(4), (ushort)Math.Min(_count, 0xFFFF));
-        _bytes[_length] = 0xFF;
+        ListpackForm.WriteBeginning(_bytes, _length + 1, _count);
+        _bytes[_length] = ListpackForm.End;
         return _bytes.AsSpan(0, _length + 1);
     }
 

@@ -1,13 +1,13 @@
 namespace RedisClone.Journal.Rdb;
 
-/// <summary>Builds one node of a stream without deleted entries; see <see cref="RdbStreamNode"/>. Reusable.</summary>
+/// <summary>Appends one node of a stream without deleted entries to a listpack; see <see cref="RdbStreamNode"/>. Reusable.</summary>
 /// <remarks>
 /// Call order: <see cref="Begin"/> and the shared fields as words; <see cref="EndFields"/>; for each entry
-/// <see cref="BeginEntry"/>, its words and <see cref="EndEntry"/>; <see cref="Finish"/>.
+/// <see cref="BeginEntry"/>, its words and <see cref="EndEntry"/>.
 /// </remarks>
-public sealed class RdbStreamNodeWriter
+public sealed class RdbStreamNodeWriter(IListpack listpack)
 {
-    private readonly ListpackWriter _node = new();
+    private readonly IListpack _node = listpack;
     private RdbStreamId _master;
     private int _entryBegan;
 
@@ -15,7 +15,6 @@ public sealed class RdbStreamNodeWriter
     public void Begin(RdbStreamId master, int entries, int fields)
     {
         _master = master;
-        _node.Clear();
         _node.Append(entries);
         _node.Append(0);
         _node.Append(fields);
@@ -40,7 +39,4 @@ public sealed class RdbStreamNodeWriter
     public void Word(ReadOnlySpan<byte> text) => _node.Append(text);
 
     public void Word(long number) => _node.Append(number);
-
-    /// <summary>Returns the node, which is valid until the next one begins.</summary>
-    public ReadOnlySpan<byte> Finish() => _node.Finish();
 }

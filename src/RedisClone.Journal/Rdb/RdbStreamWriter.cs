@@ -49,12 +49,18 @@ public sealed class RdbStreamWriter(RdbWriter writer)
 
     public void Node(RdbStreamId master, ReadOnlySpan<byte> listpack)
     {
+        BeginNode(master);
+        writer.String(listpack);
+    }
+
+    /// <summary>Begins a node. Its listpack follows as a string.</summary>
+    public void BeginNode(RdbStreamId master)
+    {
         Span<byte> key = stackalloc byte[16];
         BinaryPrimitives.WriteUInt64BigEndian(key, master.Milliseconds);
         BinaryPrimitives.WriteUInt64BigEndian(key[8..], master.Sequence);
         writer.BeginString(key.Length);
         writer.Raw(key);
-        writer.String(listpack);
     }
 
     public void BeginEntry(RdbStreamId id)

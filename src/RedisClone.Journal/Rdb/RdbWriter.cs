@@ -14,7 +14,7 @@ public sealed class RdbWriter(IRdbTarget target, bool compress = true, int buffe
     private const int CompressFrom = 21;
 
     /// <summary>In a small heap, a long string is not compressed: the result would be one more array of its size.</summary>
-    private static readonly int s_compressTo = HeapLimit.IsSmall ? 1 << 20 : int.MaxValue;
+    private static readonly int s_compressTo = HeapLimit.IsSmall ? MostKept : int.MaxValue;
 
     private const int Patience = 32, MostLeft = 7;
 

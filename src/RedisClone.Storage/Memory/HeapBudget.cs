@@ -10,7 +10,7 @@ namespace RedisClone.Storage.Memory;
 /// </summary>
 public sealed class HeapBudget
 {
-    private const long LeastReserve = 24 << 20;
+    private const long LeastReserve = 32 << 20;
     private const int ReserveShift = 4;
     private const int LowShift = 2;
 

@@ -57,6 +57,30 @@ public sealed class BitCommandTests(ITestOutputHelper output)
         }
     }
 
+    /// <summary>Long results are computed in pieces, and the sources end in different ones.</summary>
+    [Theory]
+    [InlineData("AND")]
+    [InlineData("OR")]
+    [InlineData("XOR")]
+    [InlineData("DIFF")]
+    [InlineData("DIFF1")]
+    [InlineData("ANDOR")]
+    [InlineData("ONE")]
+    public void CombiningLongBitmapsAgreesWithAModel(string operation)
+    {
+        var random = Seed.Random(output);
+        int[] lengths = [70_000, 32_768, 16_383, 5];
+        string[] sources = [.. lengths.Select(length => string.Concat(Enumerable.Range(0, length).Select(_ => (char)random.Next(128))))];
+        for (int i = 0; i < sources.Length; i++) _host.Call("SET", $"s{i}", sources[i]);
+        Assert.Equal("70000", _host.Run($"BITOP {operation} d s3 s0 s1 s2"));
+        string result = _host.Call("GET", "d");
+        foreach (int at in (int[])[0, 4, 5, 16_382, 16_383, 16_384, 32_767, 32_768, 40_000, 65_535, 65_536, 69_999])
+        {
+            string[] bits = [.. new[] { 3, 0, 1, 2 }.Select(i => at < lengths[i] ? Convert.ToString(sources[i][at], 2).PadLeft(8, '0') : "00000000")];
+            Assert.Equal(Combine(operation, bits), Convert.ToString(result[at], 2).PadLeft(8, '0'));
+        }
+    }
+
     [Theory]
     [InlineData("BITOP NOT d a b", "ERR BITOP NOT must be called with a single source key.")]
     [InlineData("BITOP DIFF d a", "ERR BITOP DIFF must be called with at least two source keys.")]

@@ -248,10 +248,13 @@ public sealed class StringCommandTests
     [InlineData("SET a 2")]
     [InlineData("SET a longer-than-before")]
     [InlineData("GETSET a 2")]
+    [InlineData("BITOP NOT a a")]
+    [InlineData("SORT l STORE a")]
     public void AnOverwrittenKeyKeepsItsFrequency(string command)
     {
         var host = new CommandHost(static config => (config.MaxMemoryPolicy, config.LfuLogFactor) = (MaxMemoryPolicy.AllKeysLfu, 0));
         host.Run("SET a 1");
+        host.Run("RPUSH l 2 1");
         for (int i = 0; i < 100; i++) host.Run("GET a");
         host.Run(command);
         Assert.InRange(int.Parse(host.Run("OBJECT FREQ a"), null), 100, 120);

@@ -1,4 +1,8 @@
+using System.Text;
+using RedisClone.Engine.Durability;
+using RedisClone.Journal.Rdb;
 using RedisClone.Server.Tests.Commands;
+using RedisClone.Storage;
 
 namespace RedisClone.Server.Tests.Durability;
 
@@ -18,6 +22,44 @@ public class DumpTests
             Assert.Equal(encoding, host.EncodingOf(key));
             if (key != "text") Assert.Equal(digest, host.Run($"DEBUG DIGEST-VALUE {key}"));
             Assert.Equal("1", host.Run($"DEL {key}"));
+        }
+    }
+
+    /// <summary>A node that is written in two walks has the same bytes, and takes no memory of its size.</summary>
+    [Fact]
+    public void AStreamNodeIsTheSameInPieces()
+    {
+        var host = new CommandHost();
+        SampleData.Fill(host);
+        host.Call("XADD", "large", "1-1", "a", new string('x', 8 << 20), "number", "-123456789", "wide", "123456789012");
+        host.Call("XADD", "large", "1-2", "b", new string('y', 5000), "b", "17", "c", "-5");
+        foreach (string key in (string[])["stream", "stream:large", "large"])
+        {
+            ulong hash = host.Core.Shards.HashOf(Encoding.ASCII.GetBytes(key));
+            Entry entry = host.Core.Shards.Of(hash).Store.Database(0).Find(Encoding.ASCII.GetBytes(key), hash);
+            byte[][] written = new byte[2][];
+            for (int i = 0; i < 2; i++)
+            {
+                var target = new RdbMemoryTarget();
+                var writer = new RdbWriter(target, compress: false);
+                new StreamValueWriter(writer, mostBuilt: i == 0 ? int.MaxValue : 0).Write(entry, StreamValueWriter.TypeOf(entry));
+                writer.Flush();
+                written[i] = target.Bytes.ToArray();
+            }
+            Assert.Equal(written[0], written[1]);
+        }
+        ulong largest = host.Core.Shards.HashOf("large"u8);
+        Entry measured = host.Core.Shards.Of(largest).Store.Database(0).Find("large"u8, largest);
+        var small = new StreamValueWriter(new RdbWriter(new NoTarget(), compress: false), mostBuilt: 1024);
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        small.Write(measured, StreamValueWriter.TypeOf(measured));
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 64 << 10);
+    }
+
+    private sealed class NoTarget : IRdbTarget
+    {
+        public void Write(ReadOnlySpan<byte> bytes)
+        {
         }
     }
 

@@ -1,6 +1,8 @@
 using RedisClone.Configuration;
+using RedisClone.Engine;
 using RedisClone.Journal.Disk;
 using RedisClone.Server.Tests.Clients;
+using RedisClone.Server.Tests.Commands;
 using RedisClone.Server.Tests.Embedding;
 using RedisClone.Server.Tests.Replication;
 using Xunit.Abstractions;
@@ -149,6 +151,21 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         Assert.Equal(before, Pending());
 
         string[] Pending() => [client.Run("XPENDING s g"), client.Run("XPENDING s h"), client.Run("XINFO GROUPS s"), client.Run("XINFO CONSUMERS s h")[..20]];
+    }
+
+    /// <summary>A file with a command that is about its connection or the process is refused, and nothing of it takes place.</summary>
+    [Theory]
+    [InlineData("SYNC")]
+    [InlineData("SHUTDOWN NOSAVE")]
+    [InlineData("REPLICAOF 127.0.0.1 1")]
+    [InlineData("SUBSCRIBE c")]
+    [InlineData("CONFIG SET maxmemory 1")]
+    public void AReplayRefusesWhatIsNoEffect(string command)
+    {
+        File.WriteAllBytes(Path.Combine(_folder, "appendonly.aof"), ScriptedPeer.Commands("SET a 1", command));
+        ServerCore core = new CommandHost(config => (config.Dir, config.AppendOnly) = (_folder, true)).Core;
+        Assert.Contains("the command is no effect", core.Rewrites.Keeper.Start(), StringComparison.Ordinal);
+        core.Rewrites.Release();
     }
 
     private Task<RunningServer> StartAsync(bool asRdb = true) => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>

@@ -157,7 +157,7 @@ internal static class DumpCommands
         if (options.IdleSeconds >= 0 || options.Frequency >= 0) SetAccess(ref c, ref built, options);
         // As in Redis, a key is new also if another one is replaced.
         if (c.FindForWrite(1).Exists) c.NotifyNew(c.Args[1], c.Session.Database);
-        c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore");
+        c.Store(built, 1, count: 1, NotifyFlags.Generic, "restore", isNewKey: true);
         c.Data.MigrationLinks.Restored(c.Session.Database, c.Args[1]);
         if (isRelative) ReplaceByAbsolute(ref c, time);
         c.Reply.Ok();

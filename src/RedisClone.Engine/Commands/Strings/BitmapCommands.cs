@@ -32,6 +32,9 @@ internal static class BitmapCommands
 
     private const string BadBit = "ERR bit is not an integer or out of range";
 
+    /// <summary>Bytes of the result that BITOP computes at once. They stay in the first-level cache.</summary>
+    private const int PieceOfCombination = 16 * 1024;
+
     private static void SetBit(ref CommandContext c)
     {
         long position = Offset(ref c, c.Args[2]);
@@ -144,23 +147,34 @@ internal static class BitmapCommands
             c.Reply.Integer(0);
             return;
         }
-        // The target may also be a source, so the result needs memory of its own.
-        using var result = new Scratch(longest);
-        using var spare = new Scratch(BitCombination.NeedsSpare(operation) ? longest : 0);
-        result.Bytes.Clear();
-        spare.Bytes.Clear();
-        var combination = new BitCombination(operation, result.Bytes, spare.Bytes);
-        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
-        for (int i = 3; i < c.Args.Count; i++)
-        {
-            Entry source = c.Peek(i);
-            combination.Add(source.Exists ? StringValue.Bytes(source, digits) : default);
-        }
-        combination.Finish();
+        // The target may also be a source, so the result is built beside it.
+        Keyspace scratch = c.ScratchFor(2);
+        Entry built = scratch.Find(c.Args[2], c.HashOf(2));
+        Combine(ref c, operation, StringValue.Create(scratch, ref built, c.Args[2], longest));
         StringCommands.NotifyStore(c, target, 2);
-        StringValue.SetBytes(target.Keyspace, ref target, c.Args[2], result.Bytes, expiry: 0, ValueEncoding.Modified);
-        c.Modified(2, NotifyFlags.String, "set");
+        c.Store(built, 2, count: 1, NotifyFlags.String, "set");
         c.Reply.Integer(longest);
+    }
+
+    /// <summary>Combines the sources into a result of zeros, piece by piece, so that this needs little memory beside the result.</summary>
+    private static void Combine(ref CommandContext c, BitOperation operation, scoped Span<byte> result)
+    {
+        using var spare = new Scratch(BitCombination.NeedsSpare(operation) ? Math.Min(result.Length, PieceOfCombination) : 0);
+        Span<byte> digits = stackalloc byte[IntegerText.MaxLength];
+        for (int at = 0; at < result.Length; at += PieceOfCombination)
+        {
+            Span<byte> piece = result.Slice(at, Math.Min(result.Length - at, PieceOfCombination));
+            Span<byte> spareOfPiece = spare.Bytes[..Math.Min(spare.Bytes.Length, piece.Length)];
+            spareOfPiece.Clear();
+            var combination = new BitCombination(operation, piece, spareOfPiece);
+            for (int i = 3; i < c.Args.Count; i++)
+            {
+                Entry source = c.Peek(i);
+                ReadOnlySpan<byte> bytes = source.Exists ? StringValue.Bytes(source, digits) : default;
+                combination.Add(at < bytes.Length ? bytes.Slice(at, Math.Min(bytes.Length - at, piece.Length)) : default);
+            }
+            combination.Finish();
+        }
     }
 
     private static bool TryReadOperation(ref CommandContext c, out BitOperation operation)

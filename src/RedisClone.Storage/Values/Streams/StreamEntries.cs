@@ -48,6 +48,9 @@ public ref struct StreamEntries
     /// <summary>The number of entries in the current block.</summary>
     public readonly int BlockCount => _count;
 
+    /// <summary>The bytes of the current block.</summary>
+    public readonly int BlockBytes => _block.Used;
+
     /// <summary>The names that entries of the current block share.</summary>
     public readonly StreamNames BlockNames => new(_block.Names(out int count), count);
 
