@@ -61,7 +61,7 @@ public sealed class ArenaLimitTests(ITestOutputHelper output)
 
     [Theory]
     [InlineData(32, 16)]
-    [InlineData(96, 72)]
+    [InlineData(96, 64)]
     [InlineData(1600, 1500)]
     public void BudgetLeavesPartOfHeapFree(long heap, long arenas) => Assert.Equal(arenas << 20, HeapBudget.PartOf(heap << 20));
 

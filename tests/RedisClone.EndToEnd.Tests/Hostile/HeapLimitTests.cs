@@ -79,6 +79,47 @@ public sealed class HeapLimitTests
         reader.Expect(":200", "LLEN", "copy");
     }
 
+    /// <summary>A heap that is full of long elements of all kinds is saved and loaded, although there is room for copies of few of them.</summary>
+    [Fact]
+    public void AHeapFullOfLongElementsIsSavedAndLoaded()
+    {
+        const string limit = "export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER";
+        using var server = new ShellServer($"{limit} > log", "--save ''");
+        var random = new Random(1);
+        RespClient client = server.Connect();
+        for (int refused = 0, i = 0; refused < 200; i++)
+        {
+            Assert.True(i < 5000, "the limit was not reached");
+            string value = new('v', random.Next(1, random.Next(4) == 0 ? 6 << 20 : 50_000)), key = $"{random.Next(40)}";
+            string[] command = random.Next(4) switch
+            {
+                0 => ["XADD", "stream:" + key, "*", "field", value],
+                1 => ["RPUSH", "list:" + key, value],
+                2 => ["HSET", "hash:" + key, $"{i}", value],
+                _ => ["SET", "string:" + key, value],
+            };
+            try
+            {
+                if (client.Call(command).Type == '-') refused++;
+            }
+            catch (Exception e) when (e is IOException or System.Net.Sockets.SocketException)
+            {
+                // A client that holds more than its part of the heap is disconnected.
+                client.Dispose();
+                client = server.Connect();
+            }
+        }
+        client.Dispose();
+        using RespClient saving = server.Connect();
+        saving.Expect("+OK", "SAVE");
+        long keys = saving.Call("DBSIZE").Integer;
+        Assert.Equal(0, server.StopOrKill());
+        using var again = new ShellServer($"{limit} --dir {server.Folder} > log", "--save ''");
+        using RespClient reader = again.Connect();
+        reader.Expect($":{keys}", "DBSIZE");
+        reader.Expect("+OK", "SAVE");
+    }
+
     /// <summary>
     /// One client sets large values, of which the heap has room for a few. A value is held several times while its effect is
     /// written. The server refuses the command or executes it, and never ends.
