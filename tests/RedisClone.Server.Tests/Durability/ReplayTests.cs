@@ -168,6 +168,21 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         core.Rewrites.Release();
     }
 
+    /// <summary>A rewrite creates the directory of the journal again, as redis-server does.</summary>
+    [Fact]
+    public async Task ARewriteReplacesARemovedDirectory()
+    {
+        await using RunningServer server = await StartAsync();
+        using TestClient client = server.Connect();
+        client.Run("SET a 1");
+        string directory = Path.Combine(_folder, "appendonlydir");
+        Directory.Delete(directory, recursive: true);
+        await RewriteAsync(client);
+        client.Run("SET b 2");
+        AssertReplayed(client);
+        Assert.True(File.Exists(Path.Combine(directory, "appendonly.aof.lock")));
+    }
+
     private Task<RunningServer> StartAsync(bool asRdb = true) => RunningServer.StartAsync(new ServerConfig(), TransportKind.Auto, config =>
     {
         config.AofUseRdbPreamble = asRdb;
