@@ -37,7 +37,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
         catch (Exception bug)
         {
             // This may run within a client's command, which must not fail because of the snapshot.
-            run.Fail(bug.Message);
+            run.Fail(bug);
         }
     }
 
@@ -57,7 +57,7 @@ internal sealed class ShardCapture(SnapshotRun run) : ICaptureSink
         }
         catch (Exception bug)
         {
-            run.Fail(bug.Message);
+            run.Fail(bug);
             return true;
         }
     }

@@ -78,7 +78,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         {
             // The captures that have begun must still be walked to their end.
             _captures = _captures[..begun];
-            Fail(failure.Message);
+            Fail(failure);
         }
     }
 
@@ -95,6 +95,9 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     /// <summary>Whether the snapshot was cancelled, which is not a failure.</summary>
     public bool IsCancelled { get; private set; }
+
+    /// <summary>Whether the snapshot failed because memory was missing.</summary>
+    public bool LacksMemory { get; private set; }
 
     /// <summary>Whether the snapshot has a record. A capture visits all of them.</summary>
     public bool Has(in Entry entry) => _slots is null || _slots.Contains(KeySlot.OfHash(entry.Hash));
@@ -218,7 +221,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         catch (Exception failure)
         {
             _server.Failures.BackgroundFailed("a snapshot's step failed", failure, shard);
-            Fail(failure.Message);
+            Fail(failure);
         }
     }
 
@@ -235,7 +238,13 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         if (Environment.CurrentManagedThreadId == _writingThread && !IsOver) Guarded(WriteSent);
     }
 
-    public void Fail(string reason)
+    public void Fail(Exception failure)
+    {
+        if (failure is OutOfMemoryException) LacksMemory = true;
+        Fail(failure.Message);
+    }
+
+    private void Fail(string reason)
     {
         Interlocked.CompareExchange(ref _failure, reason, null);
         _over.Set();
@@ -363,7 +372,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
         catch (Exception failure)
         {
             // This includes a lack of memory. The walk must continue, and no file is produced.
-            Fail(failure.Message);
+            Fail(failure);
         }
     }
 }

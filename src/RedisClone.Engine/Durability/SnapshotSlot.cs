@@ -142,7 +142,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
                 Release();
                 throw;
             }
-            run.Fail(e.Message);
+            run.Fail(e);
             // The walk still runs to its end, because the next snapshot requires that all records have the same epoch bit.
             run.WriteHeld();
             End(job, run, e.Message);
@@ -199,7 +199,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
         catch (Exception bug)
         {
             _server.Failures.WorkFailed("A snapshot failed unexpectedly", bug);
-            run.Fail(bug.Message);
+            run.Fail(bug);
             if (Running == run) End(job, run, bug.Message);
         }
         try

@@ -104,14 +104,14 @@ internal sealed class Snapshots
     {
         // Only one walk over a shard is possible at a time, and the caller may delete the data next (DEBUG RELOAD).
         if (HasKeys) Cancel();
-        string? failure = TrySave(uncounted);
-        if (failure is null || HeapLimit.Bytes == 0) return failure;
+        string? failure = TrySave(uncounted, out bool lacksMemory);
+        if (!lacksMemory) return failure;
         // The shutdown does not end the server without its data, so memory that is only fragmented must not prevent it.
         LoadRoom.MakeHeld(_server);
-        return TrySave(uncounted);
+        return TrySave(uncounted, out _);
     }
 
-    private string? TrySave(long uncounted)
+    private string? TrySave(long uncounted, out bool lacksMemory)
     {
         long changes = Changes + uncounted;
         // CONFIG SET dir may change the paths meanwhile.
@@ -129,6 +129,7 @@ internal sealed class Snapshots
             _saving = null;
         }
         Ended(run, failure, changes, isBackground: false);
+        lacksMemory = run.LacksMemory;
         return failure;
     }
 

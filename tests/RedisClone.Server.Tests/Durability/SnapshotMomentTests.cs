@@ -40,7 +40,7 @@ public sealed class SnapshotMomentTests(ITestOutputHelper output) : IDisposable
             {
                 commands.Run();
                 if (random.Next(8) == 0) run.Slice();
-                if (abandoned && i == CommandsMeanwhile / 2) run.Fail("the test");
+                if (abandoned && i == CommandsMeanwhile / 2) run.Fail(new IOException("the test"));
             }
             // An abandoned snapshot must not affect the next one. In half of these rounds, the test does not even complete the
             // walk of the abandoned snapshot.
