@@ -122,13 +122,17 @@ public sealed class JournalDirectory : IDisposable
             error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest} is a directory";
             return false;
         }
+        IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
         if (disk.Exists(names.PathOf(names.Manifest)))
         {
-            if (TryParse(disk, names.PathOf(names.Manifest), out manifest, out error)) return true;
+            if (TryParse(disk, names.PathOf(names.Manifest), out manifest, out error))
+            {
+                if (!manifest.IsEmpty || files.Count == 0) return true;
+                error = $"it names no file. {LostManifest.Refusal(names, files)}";
+            }
             error = $"FATAL AOF MANIFEST FILE ERROR: {names.Manifest}: {error}";
             return false;
         }
-        IReadOnlyList<ManifestFile> files = LostManifest.FilesOf(disk, names);
         if (files.Count == 0 || TryReadAnnounced(disk, names, files, out manifest)) return true;
         error = LostManifest.Refusal(names, files);
         return false;

@@ -30,6 +30,21 @@ public sealed class LostManifestTests
         Assert.Contains(Names.Increment(2), report.Reason, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void AManifestThatNamesNoFileIsRefusedBesideFiles()
+    {
+        Write(rewrites: 1);
+        _disk[Path(Names.Manifest)] = "# nothing\n"u8.ToArray();
+        Assert.Null(JournalDirectory.TryOpen(_disk, Names, out var error));
+        Assert.Contains($"{Names.Manifest}: it names no file. ", error, StringComparison.Ordinal);
+        Assert.Contains(Names.Base(1, rdb: true), error, StringComparison.Ordinal);
+        Assert.Equal(JournalOutcome.Refused, JournalTools.Verify(_disk, Names, new(), new StructureCheck()).Outcome);
+        // Without files there is nothing to lose.
+        foreach (var file in LostManifest.FilesOf(_disk, Names)) _disk.Remove(Path(file.Name));
+        using var directory = JournalDirectory.TryOpen(_disk, Names, out error);
+        Assert.True(directory is not null, error);
+    }
+
     [Theory]
     [InlineData(false)]
     [InlineData(true)]

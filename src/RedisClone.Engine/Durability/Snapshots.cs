@@ -4,7 +4,6 @@ using RedisClone.Configuration;
 using RedisClone.Engine.Replication;
 using RedisClone.Engine.Shards;
 using RedisClone.Journal.Disk;
-using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 

@@ -101,7 +101,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             int fd = Native.Accept(_fd, peer, out int length);
             if (fd >= DescriptorCeiling)
             {
-                _ = Native.Close(fd);
+                Refuse(fd);
                 PauseAccepting("too many open files");
                 return;
             }
@@ -140,9 +140,7 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             isOpen = _loop.Options.TryOpen();
             if (!isOpen)
             {
-                // The socket is new, so it takes the few bytes at once.
-                Native.SendAtOnce(fd, _loop.Options.Refusal);
-                _ = Native.Close(fd);
+                Refuse(fd);
                 return true;
             }
             Loop loop = _chooseLoop();
@@ -172,6 +170,13 @@ internal sealed class EventLoopListener : IConnectionListener, ILoopTarget
             _loop.Options.Failed(_log, e, "A connection could not be accepted");
             return false;
         }
+    }
+
+    private void Refuse(int fd)
+    {
+        // The socket is new, so it takes the few bytes at once.
+        Native.SendAtOnce(fd, _loop.Options.Refusal);
+        _ = Native.Close(fd);
     }
 
     private static void Drop(LoopConnection connection)

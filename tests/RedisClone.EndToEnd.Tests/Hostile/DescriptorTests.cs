@@ -30,6 +30,8 @@ public sealed partial class DescriptorTests
                 Assert.InRange(Directory.GetFileSystemEntries($"/proc/{process}/fd").Length, 1, Limit - Reserved + 4);
                 Thread.Sleep(50);
             }
+            using (var refused = new StreamReader(new NetworkStream(Connect(server.Port), ownsSocket: true)))
+                Assert.Equal("-ERR max number of clients reached", refused.ReadLine());
             Assert.Equal("PONG", client.Call("PING").Text);
             Assert.Equal("OK", client.Call("SAVE").Text);
         }
