@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Diagnostics;
 using System.Runtime;
 
@@ -25,7 +24,7 @@ public static class HeapRelief
     // They exist before memory is missing.
     private static readonly Func<int, byte[]> NewArray = static size => GC.AllocateUninitializedArray<byte>(size);
     private static readonly Func<int, byte[]> NewPinned = static size => GC.AllocateUninitializedArray<byte>(size, pinned: true);
-    private static readonly Func<int, byte[]> Pooled = ArrayPool<byte>.Shared.Rent;
+    private static readonly Func<int, byte[]> Pooled = RentedArrays.Rent<byte>;
 
     private static readonly Lock Gate = new();
 

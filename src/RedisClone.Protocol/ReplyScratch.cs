@@ -29,7 +29,7 @@ internal sealed class ReplyScratch(ScratchLimit? limit)
     public byte[] NextChunk(int size)
     {
         _chunks.EnsureCapacity(_chunks.Count + 1);
-        byte[] array = ArrayPool<byte>.Shared.Rent(Math.Max(size, _chunks.Count == 0 ? FirstChunk : LaterChunk));
+        byte[] array = RequestBuffers.Rent(Math.Max(size, _chunks.Count == 0 ? FirstChunk : LaterChunk));
         _chunks.Add(new Chunk(array, 0));
         limit?.Add(array.Length);
         return array;
@@ -123,7 +123,7 @@ internal sealed class ReplyScratch(ScratchLimit? limit)
 
     private void Return(byte[] array)
     {
-        ArrayPool<byte>.Shared.Return(array);
+        RequestBuffers.Return(array);
         limit?.Add(-array.Length);
     }
 

@@ -78,6 +78,12 @@ internal static class AclCommands
 
     private static void SetUser(ref CommandContext c)
     {
+        // Nothing else counts what the users' rules take.
+        if (c.Server.Failures.IsShortOfMemory)
+        {
+            c.Fail(Errors.AllocationFailed);
+            return;
+        }
         string name = AccessText.Of(c.Args[2]);
         if (AccessText.HasBlanks(name))
         {

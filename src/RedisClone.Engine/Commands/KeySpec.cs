@@ -1,6 +1,6 @@
-using System.Buffers;
 using System.Globalization;
 using System.Text;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Commands;
@@ -121,7 +121,7 @@ internal ref struct KeyPositions(Span<int> room)
 
     public void Dispose()
     {
-        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+        if (_rented is not null) RentedArrays.Return(_rented);
         _rented = null;
     }
 
@@ -129,9 +129,9 @@ internal ref struct KeyPositions(Span<int> room)
 
     private void Grow()
     {
-        int[] larger = ArrayPool<int>.Shared.Rent(Math.Max(64, _room.Length * 2));
+        int[] larger = RentedArrays.Rent<int>(Math.Max(64, _room.Length * 2));
         _room.CopyTo(larger);
-        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+        if (_rented is not null) RentedArrays.Return(_rented);
         _room = _rented = larger;
     }
 }

@@ -298,17 +298,24 @@ internal sealed class Backups(ServerCore server, SnapshotSlot slot) : IEffectSin
         _lost ??= reason;
         server.Effects.Detach(this);
         (State, Error) = (BackupState.Failed, reason);
-        _engine?.Stop();
-        Close();
-        RemoveFiles();
+        try
+        {
+            Close();
+            RemoveFiles();
+        }
+        catch (OutOfMemoryException failure)
+        {
+            // The files stay until the clean-up.
+            server.Failures.WorkFailed("The files of a backup could not be closed and removed", failure);
+        }
         server.Log.LogWarning("The backup has failed: {Reason}", reason);
     }
 
     private void Close()
     {
-        _engine?.Dispose();
-        _directory?.Dispose();
+        (JournalEngine? engine, JournalDirectory? directory) = (_engine, _directory);
         (_engine, _directory) = (null, null);
+        using (directory) engine?.Dispose();
     }
 
     /// <summary>Whether the directory is that of the journal, which is no backup.</summary>

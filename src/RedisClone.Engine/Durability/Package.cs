@@ -1,4 +1,3 @@
-using System.Buffers;
 using RedisClone.Journal.Rdb;
 using RedisClone.Memory;
 
@@ -48,9 +47,9 @@ internal sealed class Package : IRdbTarget, IDisposable
 
     public void Dispose()
     {
-        foreach ((byte[] bytes, _) in _full) ArrayPool<byte>.Shared.Return(bytes);
+        foreach ((byte[] bytes, _) in _full) RentedArrays.Return(bytes);
         _full.Clear();
-        ArrayPool<byte>.Shared.Return(_last);
+        RentedArrays.Return(_last);
         (_last, _used) = ([], 0);
     }
 }

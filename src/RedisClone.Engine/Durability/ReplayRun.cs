@@ -27,7 +27,7 @@ internal sealed class ReplayRun
     public ReplayRun(ServerCore server, JournalLoader loader)
     {
         (_server, _loader) = (server, loader);
-        _session = new Session(server, 0, new ReplyWriter(_replies))
+        _session = new Session(server, 0, new ReplyWriter(_replies) { Limit = RepliesKept })
         {
             Authenticated = true,
             User = server.Access.Users.Superuser,
@@ -90,6 +90,7 @@ internal sealed class ReplayRun
             }
             catch (OutOfMemoryException) when (before >= 0 && MayRepeat(prepared, before, isRepeatable) && MemoryReserve.TryWait(attempt))
             {
+                ForgetReplies();
                 if (prepared.Row.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
                 else for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Make(_server.Shards[i].Store, i == 0 ? attempt : 0);
             }
@@ -127,6 +128,14 @@ internal sealed class ReplayRun
         for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Free(_server.Shards[i].Store, isShort);
     }
 
+    /// <summary>Drops the replies so far. A long one was dropped while it was written: a small heap may have no room for it.</summary>
+    private void ForgetReplies()
+    {
+        _session.Reply.Restart(_replies);
+        _replies.ResetWrittenCount();
+        (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
+    }
+
     private string? Run(in Request request, in Prepared prepared, long now, Lane lane)
     {
         CommandRow row = prepared.Row!;
@@ -139,12 +148,11 @@ internal sealed class ReplayRun
             lane.EndUnit();
         }
         if (context.Failure is not null) _session.Reply.Error(context.Failure);
-        bool failed = _session.Reply.Errors != _errors;
-        if (!failed && before < RepliesKept) return null;
-        _session.Reply.Commit();
-        string? error = failed ? Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd() : null;
-        _replies.ResetWrittenCount();
-        (_forgotten, _errors) = (_session.Reply.BytesWritten, _session.Reply.Errors);
+        bool failed = _session.Reply.Errors != _errors, isLong = _session.Reply.Overflowed;
+        if (!failed && !isLong && before < RepliesKept) return null;
+        if (!isLong) _session.Reply.Commit();
+        string? error = !failed ? null : isLong ? context.Failure ?? Errors.Internal : Encoding.UTF8.GetString(_replies.WrittenSpan[before..]).TrimEnd();
+        ForgetReplies();
         if (error is null) return null;
         if (row.Keys.Length == 0 || context.Failure is { } failure && Errors.IsOfConfiguration(failure)) return $"'{row.Name}' answered {error}";
         _loader.Errors.Add(row.FullName, error);

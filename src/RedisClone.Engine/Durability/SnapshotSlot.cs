@@ -215,7 +215,14 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     private void End(ISnapshotJob job, SnapshotRun run, string? failure)
     {
         _hasFailed = failure is not null && !run.IsCancelled;
-        job.Ended(run, failure);
+        try
+        {
+            job.Ended(run, failure);
+        }
+        catch (OutOfMemoryException lack)
+        {
+            _server.Failures.WorkFailed("The end of a snapshot lacked memory", lack);
+        }
         Volatile.Write(ref _running, null);
         Release();
     }

@@ -1,7 +1,7 @@
-using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
@@ -71,12 +71,12 @@ internal sealed class KeyEvents(ServerCore server)
         entry.Keyspace.Preserve(entry);
         ReadOnlySpan<byte> key = entry.Key;
         // The record, which contains the key, may move to a smaller buffer while the hash shrinks.
-        byte[] copy = ArrayPool<byte>.Shared.Rent(key.Length);
+        byte[] copy = RentedArrays.Rent<byte>(key.Length);
         key.CopyTo(copy);
         var visitor = new FieldDeletion(server.Effects.Wanted ? lane.Effects : null, database, copy.AsSpan(0, key.Length));
         int removed;
         using (lane.Effects.Unmute()) removed = HashValue.RemoveExpired(entry, limit, ref visitor);
-        ArrayPool<byte>.Shared.Return(copy);
+        RentedArrays.Return(copy);
         FieldsExpired(entry, removed, database, lane);
         return removed;
     }

@@ -1,8 +1,8 @@
-using System.Buffers;
 using System.Globalization;
 using System.Text;
 using RedisClone.Configuration;
 using RedisClone.Engine.Pubsub;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Effects;
 
@@ -25,10 +25,10 @@ internal sealed class Notifications(Hub hub)
     private void PublishTo(string kind, int database, ReadOnlySpan<byte> subject, ReadOnlySpan<byte> message)
     {
         const int room = 40;
-        byte[] channel = ArrayPool<byte>.Shared.Rent(room + subject.Length);
+        byte[] channel = RentedArrays.Rent<byte>(room + subject.Length);
         System.Text.Unicode.Utf8.TryWrite(channel, CultureInfo.InvariantCulture, $"__{kind}@{database}__:", out int length);
         subject.CopyTo(channel.AsSpan(length));
         hub.Publish(channel.AsSpan(0, length + subject.Length), message);
-        ArrayPool<byte>.Shared.Return(channel);
+        RentedArrays.Return(channel);
     }
 }

@@ -31,6 +31,9 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
 {
     private const int TrackedPerShown = 10;
 
+    /// <summary>The longest name that is tracked. The names of a session take no more memory than some MB.</summary>
+    private const int LongestName = 4096;
+
     private readonly Lock _gate = new();
     private readonly HeavyHitters? _cpu = (options.Metrics & HotKeyMetrics.Cpu) == 0 ? null : new HeavyHitters(TrackedPerShown * options.Count);
     private readonly HeavyHitters? _net = (options.Metrics & HotKeyMetrics.Net) == 0 ? null : new HeavyHitters(TrackedPerShown * options.Count);
@@ -60,6 +63,7 @@ internal sealed class HotKeySession(HotKeyOptions options, long now)
             for (int i = 0; i < positions.Count; i++)
             {
                 ReadOnlySpan<byte> key = request[positions[i]];
+                if (key.Length > LongestName) continue;
                 // Nanoseconds, so that short commands are not rounded to zero. The report is in microseconds.
                 _cpu?.Add(key, (long)(ticks * (1e9 / Stopwatch.Frequency)) / positions.Count);
                 _net?.Add(key, bytes / positions.Count);

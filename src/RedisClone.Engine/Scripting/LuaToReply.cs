@@ -1,5 +1,5 @@
-using System.Buffers;
 using RedisClone.Lua.Values;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Scripting;
@@ -135,13 +135,13 @@ internal sealed class LuaToReply(ReplyFields fields)
             write(reply, line);
             return;
         }
-        byte[] copy = ArrayPool<byte>.Shared.Rent(line.Length);
+        byte[] copy = RentedArrays.Rent<byte>(line.Length);
         Span<byte> cleaned = copy.AsSpan(0, line.Length);
         line.CopyTo(cleaned);
         cleaned.Replace((byte)'\r', (byte)' ');
         cleaned.Replace((byte)'\n', (byte)' ');
         write(reply, cleaned);
-        ArrayPool<byte>.Shared.Return(copy);
+        RentedArrays.Return(copy);
     }
 
     /// <summary>Ends the text at the first zero byte, as Redis does.</summary>

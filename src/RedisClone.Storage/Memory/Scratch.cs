@@ -1,4 +1,4 @@
-using System.Buffers;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
 
@@ -10,7 +10,7 @@ public readonly ref struct Scratch
     public Scratch(int length)
     {
         FaultPoint.Allocation();
-        _rented = ArrayPool<byte>.Shared.Rent(length);
+        _rented = RentedArrays.Rent<byte>(length);
         Bytes = _rented.AsSpan(0, length);
     }
 
@@ -19,5 +19,5 @@ public readonly ref struct Scratch
 
     public Span<byte> Bytes { get; }
 
-    public void Dispose() => ArrayPool<byte>.Shared.Return(_rented);
+    public void Dispose() => RentedArrays.Return(_rented);
 }

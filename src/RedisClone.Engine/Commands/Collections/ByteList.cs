@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Runtime.InteropServices;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Commands.Collections;
 
@@ -43,17 +43,17 @@ internal ref struct ByteList
 
     public readonly void Dispose()
     {
-        if (_rented is not null) ArrayPool<byte>.Shared.Return(_rented);
+        if (_rented is not null) RentedArrays.Return(_rented);
     }
 
     private void Grow(long needed)
     {
         if (needed > Array.MaxLength) throw new InsufficientMemoryException("The texts are longer than an array can be.");
-        byte[] larger = ArrayPool<byte>.Shared.Rent((int)Math.Clamp(2L * _length, Math.Max(needed, 1024), Array.MaxLength));
+        byte[] larger = RentedArrays.Rent<byte>((int)Math.Clamp(2L * _length, Math.Max(needed, 1024), Array.MaxLength));
         if (_rented is not null)
         {
             _rented.AsSpan(0, _length).CopyTo(larger);
-            ArrayPool<byte>.Shared.Return(_rented);
+            RentedArrays.Return(_rented);
         }
         _rented = larger;
     }

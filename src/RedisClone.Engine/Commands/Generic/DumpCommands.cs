@@ -1,7 +1,7 @@
-using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Engine.Durability;
 using RedisClone.Journal.Rdb;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.Strings;
@@ -173,7 +173,7 @@ internal static class DumpCommands
             return null;
         }
         ValueReader reader = _reader ??= new ValueReader();
-        byte[] bytes = ArrayPool<byte>.Shared.Rent(payload.Length);
+        byte[] bytes = RentedArrays.Rent<byte>(payload.Length);
         payload.CopyTo(bytes);
         try
         {
@@ -184,7 +184,7 @@ internal static class DumpCommands
         finally
         {
             reader.End();
-            ArrayPool<byte>.Shared.Return(bytes);
+            RentedArrays.Return(bytes);
         }
     }
 

@@ -1,7 +1,7 @@
-using System.Buffers;
 using System.Globalization;
 using RedisClone.Engine.Commands.SortedSets;
 using RedisClone.Engine.Effects;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values.SortedSets;
@@ -114,7 +114,7 @@ internal static class GeoCommands
             c.FailSyntax();
             return;
         }
-        double[] scores = ArrayPool<double>.Shared.Rent(points);
+        double[] scores = RentedArrays.Rent<double>(points);
         for (int i = 0; i < points && !c.Failed; i++)
             if (TryPoint(ref c, first + 3 * i, out GeoPoint point)) scores[i] = GeoCell.Of(point).Bits;
         // A score can have more digits than the coordinates that it is computed from.
@@ -124,7 +124,7 @@ internal static class GeoCommands
             SortedSetCommands.Add(ref c, options, first + 2, 3, scores.AsSpan(0, points));
             if (c.Changes > 0) ReplaceByAdd(ref c, first, scores.AsSpan(0, points));
         }
-        ArrayPool<double>.Shared.Return(scores);
+        RentedArrays.Return(scores);
     }
 
     /// <summary>Makes the effect a ZADD with the scores.</summary>

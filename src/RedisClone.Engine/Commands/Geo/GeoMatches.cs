@@ -1,4 +1,4 @@
-using System.Buffers;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.SortedSets;
@@ -55,8 +55,8 @@ internal struct GeoMatches
 
     public void Dispose()
     {
-        if (_items.Length > 0) ArrayPool<GeoMatch>.Shared.Return(_items);
-        if (_names.Length > 0) ArrayPool<byte>.Shared.Return(_names);
+        if (_items.Length > 0) RentedArrays.Return(_items);
+        if (_names.Length > 0) RentedArrays.Return(_names);
         _items = [];
         _names = [];
     }
@@ -75,9 +75,9 @@ internal struct GeoMatches
     {
         if (needed <= array.Length) return;
         if (needed > Array.MaxLength) throw new InsufficientMemoryException("A search has found more than an array can hold.");
-        T[] larger = ArrayPool<T>.Shared.Rent((int)Math.Clamp(2L * array.Length, Math.Max(needed, 64), Array.MaxLength));
+        T[] larger = RentedArrays.Rent<T>((int)Math.Clamp(2L * array.Length, Math.Max(needed, 64), Array.MaxLength));
         array.AsSpan(0, used).CopyTo(larger);
-        if (array.Length > 0) ArrayPool<T>.Shared.Return(array);
+        if (array.Length > 0) RentedArrays.Return(array);
         array = larger;
     }
 }

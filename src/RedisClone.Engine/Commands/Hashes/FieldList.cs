@@ -1,4 +1,4 @@
-using System.Buffers;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Commands.Hashes;
 
@@ -16,7 +16,7 @@ internal ref struct FieldList
 
     public FieldList(Span<int> room, int most)
     {
-        if (most > room.Length) room = _rented = ArrayPool<int>.Shared.Rent(most);
+        if (most > room.Length) room = _rented = RentedArrays.Rent<int>(most);
         _room = room;
     }
 
@@ -26,6 +26,6 @@ internal ref struct FieldList
 
     public readonly void Dispose()
     {
-        if (_rented is not null) ArrayPool<int>.Shared.Return(_rented);
+        if (_rented is not null) RentedArrays.Return(_rented);
     }
 }

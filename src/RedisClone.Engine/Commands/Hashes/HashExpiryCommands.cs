@@ -1,5 +1,5 @@
-using System.Buffers;
 using RedisClone.Configuration;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Memory;
 using RedisClone.Storage.Values.Hashes;
@@ -287,13 +287,13 @@ internal static class HashExpiryCommands
     {
         int count = c.Args.Count - first;
         if (count == 1) return false;
-        ulong[] hashes = ArrayPool<ulong>.Shared.Rent(count);
+        ulong[] hashes = RentedArrays.Rent<ulong>(count);
         for (int i = 0; i < count; i++) hashes[i] = KeyHash.Of(c.Args[first + i]);
         Span<ulong> sorted = hashes.AsSpan(0, count);
         sorted.Sort();
         bool repeats = false;
         for (int i = 1; i < count; i++) repeats |= sorted[i] == sorted[i - 1];
-        ArrayPool<ulong>.Shared.Return(hashes);
+        RentedArrays.Return(hashes);
         return repeats;
     }
 

@@ -1,6 +1,6 @@
-using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Engine.Commands.Collections;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
@@ -136,7 +136,7 @@ internal static class ListMoves
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
         ReadOnlySpan<byte> text = element.Text(digits);
         // A change of the list moves the bytes of the element, so they are copied first.
-        byte[] copy = ArrayPool<byte>.Shared.Rent(text.Length);
+        byte[] copy = RentedArrays.Rent<byte>(text.Length);
         text.CopyTo(copy);
         ReadOnlySpan<byte> moved = copy.AsSpan(0, text.Length);
         c.Reply.Bulk(moved);
@@ -146,7 +146,7 @@ internal static class ListMoves
             PushTo(ref c, to, new OneText(moved), count: 1);
             RemoveMoved(ref c, from, to, 1);
         }
-        ArrayPool<byte>.Shared.Return(copy);
+        RentedArrays.Return(copy);
     }
 
     /// <summary>

@@ -1,7 +1,7 @@
-using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Engine.Commands.Collections;
 using RedisClone.Engine.Effects;
+using RedisClone.Memory;
 using RedisClone.Storage;
 using RedisClone.Storage.Values;
 using RedisClone.Storage.Values.Sets;
@@ -174,13 +174,13 @@ internal static class SetCommands
             // The removal moves the text of the member while it reads its argument, so the text is copied first.
             if (member.Length > copy.Length)
             {
-                ArrayPool<byte>.Shared.Return(copy);
-                copy = ArrayPool<byte>.Shared.Rent(member.Length);
+                RentedArrays.Return(copy);
+                copy = RentedArrays.Rent<byte>(member.Length);
             }
             member.CopyTo(copy);
             SetValue.Remove(entry, copy.AsSpan(0, member.Length));
         }
-        ArrayPool<byte>.Shared.Return(copy);
+        RentedArrays.Return(copy);
     }
 
     /// <summary>

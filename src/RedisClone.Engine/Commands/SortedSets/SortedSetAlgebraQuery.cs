@@ -1,5 +1,5 @@
-using System.Buffers;
 using RedisClone.Engine.Commands.Sets;
+using RedisClone.Memory;
 using RedisClone.Storage;
 
 namespace RedisClone.Engine.Commands.SortedSets;
@@ -67,13 +67,13 @@ internal struct SortedSetAlgebraQuery
         else if (!c.Failed && keys > c.Args.Count - numkeys - 1) c.FailSyntax();
         if (c.Failed) return false;
         Count = (int)keys;
-        _operands = ArrayPool<Operand>.Shared.Rent(Count);
+        _operands = RentedArrays.Rent<Operand>(Count);
         return TryKeys(ref c, numkeys + 1) && TryOptions(ref c, numkeys + 1 + Count) && Arrange();
     }
 
     public void Dispose()
     {
-        if (_operands is not null) ArrayPool<Operand>.Shared.Return(_operands);
+        if (_operands is not null) RentedArrays.Return(_operands);
         _operands = null;
     }
 

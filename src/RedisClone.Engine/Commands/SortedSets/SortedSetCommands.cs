@@ -1,6 +1,6 @@
-using System.Buffers;
 using RedisClone.Configuration;
 using RedisClone.Engine.Commands.Collections;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage;
 using RedisClone.Storage.Values.SortedSets;
@@ -95,11 +95,11 @@ internal static class SortedSetCommands
         int first = ParseOptions(ref c, ref options);
         if (c.Failed) return;
         int pairs = (c.Args.Count - first) / 2;
-        double[]? rented = pairs > ScoresOnStack ? ArrayPool<double>.Shared.Rent(pairs) : null;
+        double[]? rented = pairs > ScoresOnStack ? RentedArrays.Rent<double>(pairs) : null;
         Span<double> scores = rented ?? stackalloc double[ScoresOnStack];
         for (int i = 0; i < pairs && !c.Failed; i++) scores[i] = c.Double(first + 2 * i);
         if (!c.Failed) Add(ref c, options, first + 1, 2, scores[..pairs]);
-        if (rented is not null) ArrayPool<double>.Shared.Return(rented);
+        if (rented is not null) RentedArrays.Return(rented);
     }
 
     /// <summary>Reads the options of ZADD and returns the index of the first score.</summary>

@@ -1,4 +1,4 @@
-using System.Buffers;
+using RedisClone.Memory;
 using RedisClone.Storage.Structures;
 
 namespace RedisClone.Engine.Commands.Streams;
@@ -19,20 +19,20 @@ internal ref struct StreamIdList
     }
 
     /// <summary>Makes room for this many identifiers in an empty list, so that adding them needs no memory.</summary>
-    public void MakeRoom(int count) => _rented = ArrayPool<StreamId>.Shared.Rent(count);
+    public void MakeRoom(int count) => _rented = RentedArrays.Rent<StreamId>(count);
 
     public readonly void Dispose()
     {
-        if (_rented is not null) ArrayPool<StreamId>.Shared.Return(_rented);
+        if (_rented is not null) RentedArrays.Return(_rented);
     }
 
     private void Grow()
     {
-        StreamId[] larger = ArrayPool<StreamId>.Shared.Rent(Math.Max(16, Count * 2));
+        StreamId[] larger = RentedArrays.Rent<StreamId>(Math.Max(16, Count * 2));
         if (_rented is not null)
         {
             _rented.AsSpan(0, Count).CopyTo(larger);
-            ArrayPool<StreamId>.Shared.Return(_rented);
+            RentedArrays.Return(_rented);
         }
         _rented = larger;
     }

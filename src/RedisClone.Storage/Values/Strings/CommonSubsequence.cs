@@ -1,6 +1,6 @@
-using System.Buffers;
 using System.Numerics;
 using System.Runtime.InteropServices;
+using RedisClone.Memory;
 
 namespace RedisClone.Storage.Values.Strings;
 
@@ -23,12 +23,12 @@ public readonly ref struct CommonSubsequence
         Second = second;
         if (first.IsEmpty || second.IsEmpty) return;
         _stride = (second.Length + 7) / 8;
-        if (keepPath) _rows = ArrayPool<byte>.Shared.Rent(checked(first.Length * _stride));
+        if (keepPath) _rows = RentedArrays.Rent<byte>(checked(first.Length * _stride));
 
         int words = (second.Length + 63) / 64;
         Span<short> ordinals = stackalloc short[256];
         int distinct = NumberBytes(first, ordinals);
-        ulong[] rented = ArrayPool<ulong>.Shared.Rent(checked((distinct + 1) * words));
+        ulong[] rented = RentedArrays.Rent<ulong>(checked((distinct + 1) * words));
         Span<ulong> row = rented.AsSpan(0, words), masks = rented.AsSpan(words, distinct * words);
         MarkPlaces(second, ordinals, masks, words);
         row.Fill(ulong.MaxValue);
@@ -38,7 +38,7 @@ public readonly ref struct CommonSubsequence
             if (keepPath) MemoryMarshal.AsBytes(row)[.._stride].CopyTo(_rows.AsSpan(i * _stride));
         }
         Length = second.Length - CountOnes(row, second.Length);
-        ArrayPool<ulong>.Shared.Return(rented);
+        RentedArrays.Return(rented);
     }
 
     public ReadOnlySpan<byte> First { get; }
@@ -52,7 +52,7 @@ public readonly ref struct CommonSubsequence
 
     public void Dispose()
     {
-        if (_rows is not null) ArrayPool<byte>.Shared.Return(_rows);
+        if (_rows is not null) RentedArrays.Return(_rows);
     }
 
     /// <summary>Whether the length grows from the previous column to this one. Rows and columns count from 1.</summary>
