@@ -91,6 +91,25 @@ public static class HeapRelief
     /// <summary>Rents an array of the shared pool, with the same attempts.</summary>
     public static byte[] Rent(int size) => Get(size, Pooled);
 
+    /// <summary>Resizes an array, with the same attempts.</summary>
+    public static void Resize<T>(ref T[] array, int length)
+    {
+        for (int attempt = 0; ; attempt++)
+        {
+            try
+            {
+                Array.Resize(ref array!, length);
+                return;
+            }
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
+            {
+                Thread.Sleep(10 * attempt);
+            }
+        }
+    }
+
+    private static bool MayTryAgain(int attempt) => attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve();
+
     private static byte[] Get(int size, Func<int, byte[]> source)
     {
         for (int attempt = 0; ; attempt++)
@@ -99,7 +118,7 @@ public static class HeapRelief
             {
                 return source(size);
             }
-            catch (OutOfMemoryException) when (attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve())
+            catch (OutOfMemoryException) when (MayTryAgain(attempt))
             {
                 Thread.Sleep(10 * attempt);
             }

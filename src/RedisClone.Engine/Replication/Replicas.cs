@@ -53,8 +53,11 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
     /// <summary>The number of replicas that have processed the stream up to an offset.</summary>
     public int CountAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Acknowledged >= offset);
 
-    /// <summary>The number of replicas that have the stream up to an offset on their disk.</summary>
-    public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= offset);
+    /// <summary>
+    /// The number of replicas that have the stream up to an offset on their disk. A replica that has flushed nothing, or keeps no journal, reports
+    /// zero, also about a copy of data from before the stream.
+    /// </summary>
+    public int CountFlushedAt(long offset) => _all.Count(replica => replica.State == ReplicaState.Follows && replica.Flushed >= Math.Max(offset, 1));
 
     /// <summary>Whether every replica that has a whole copy has processed the stream up to an offset.</summary>
     public bool HaveAll(long offset) => _all.All(replica => replica is not { HasWholeSnapshot: true, IsModern: true } || replica.Acknowledged >= offset);

@@ -1,3 +1,5 @@
+using RedisClone.Memory;
+
 namespace RedisClone.Journal.Format;
 
 /// <summary>The position of one word, relative to the first byte of its command.</summary>
@@ -17,7 +19,7 @@ internal sealed class WordList
 
     public void Add(int offset, int length)
     {
-        if (Count == _words.Length) Array.Resize(ref _words, Count * 2);
+        if (Count == _words.Length) HeapRelief.Resize(ref _words, Count * 2);
         _words[Count++] = new(offset, length);
     }
 

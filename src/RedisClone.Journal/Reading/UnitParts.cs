@@ -1,4 +1,5 @@
 using RedisClone.Journal.Format;
+using RedisClone.Memory;
 
 namespace RedisClone.Journal.Reading;
 
@@ -29,7 +30,7 @@ internal sealed class UnitParts
     /// <summary>Adds the command that was just scanned.</summary>
     public void Add(int offset, int length)
     {
-        if (Count == _commands.Length) Array.Resize(ref _commands, Count * 2);
+        if (Count == _commands.Length) HeapRelief.Resize(ref _commands, Count * 2);
         _commands[Count++] = new(offset, length, _firstWord, Words.Count - _firstWord, _database);
         _firstWord = Words.Count;
     }

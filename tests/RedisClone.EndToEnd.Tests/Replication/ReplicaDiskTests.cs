@@ -228,6 +228,24 @@ public sealed class ReplicaDiskTests
         client.Expect("*[:1 :0]", "WAITAOF", "1", "2", "1500");
     }
 
+    /// <summary>A write from before the first replica is in the copy, which a replica without a journal does not keep.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void WaitAofCountsNoReplicaWithoutTheCopyOnItsDisk(bool hasJournal)
+    {
+        using ServerProcess primary = ServerProcess.Ours([.. OfTests, "--appendonly", "yes"]);
+        using RespClient client = primary.Connect();
+        client.Expect("+OK", "SET", "k", "1");
+        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--appendonly", hasJournal ? "yes" : "no", "--appendfsync", "always"]);
+        FollowingTests.Follow(replica, primary);
+        client.Expect(hasJournal ? "*[:1 :1]" : "*[:1 :0]", "WAITAOF", "1", "1", hasJournal ? "30000" : "1500");
+        if (!hasJournal) return;
+        using RespClient other = replica.Connect();
+        other.Expect("+OK", "DEBUG", "LOADAOF");
+        other.Expect("$\"1\"", "GET", "k");
+    }
+
     /// <summary>The journal of a replica begins again after a full copy. Scripts that old versions of Redis send right then are applied too.</summary>
     [Theory]
     [InlineData("")]
