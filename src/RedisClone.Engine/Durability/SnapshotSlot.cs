@@ -215,14 +215,7 @@ internal sealed class SnapshotSlot : IHeldWork, IThreadPoolWorkItem
     private void End(ISnapshotJob job, SnapshotRun run, string? failure)
     {
         _hasFailed = failure is not null && !run.IsCancelled;
-        try
-        {
-            job.Ended(run, failure);
-        }
-        catch (OutOfMemoryException lack)
-        {
-            _server.Failures.WorkFailed("The end of a snapshot lacked memory", lack);
-        }
+        job.Ended(run, failure);
         Volatile.Write(ref _running, null);
         Release();
     }
