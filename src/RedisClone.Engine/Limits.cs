@@ -87,6 +87,17 @@ internal static class Limits
     /// </summary>
     public static readonly long ReplicaBacklog = HeapLimit.Part(16, long.MaxValue);
 
+    /// <summary>Bytes of the snapshot or the stream that are written for a replica at once.</summary>
+    public static readonly int ReplicaPart = HeapLimit.IsSmall ? 64 * 1024 : UnflushedReplies;
+
+    /// <summary>
+    /// Bytes that a replica may leave unread before the next part is written. In a small heap, one part at a time waits for a replica.
+    /// </summary>
+    public static readonly long ReplicaUnread = HeapLimit.IsSmall ? 0 : 256 * 1024;
+
+    /// <summary>The most memory that the output of one replica takes beside the stream: a part in arrays of twice its size.</summary>
+    public static readonly int BytesPerReplica = 2 * (ReplicaPart + (int)ReplicaUnread);
+
     /// <summary>
     /// Bytes by which a snapshot that replicas are sent while it is taken is ahead of the fastest of them: a 64th of a heap with a limit.
     /// </summary>

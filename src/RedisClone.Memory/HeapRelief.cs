@@ -21,15 +21,13 @@ public static class HeapRelief
     /// <summary>A patient thread waits 10 ms longer after each attempt, two seconds in all.</summary>
     private const int PatientAttempts = 20;
 
-    // They exist before memory is missing.
-    private static readonly Func<int, byte[]> NewArray = static size => GC.AllocateUninitializedArray<byte>(size);
-    private static readonly Func<int, byte[]> NewPinned = static size => GC.AllocateUninitializedArray<byte>(size, pinned: true);
-    private static readonly Func<int, byte[]> Pooled = RentedArrays.Rent<byte>;
-
     private static readonly Lock Gate = new();
 
     [ThreadStatic]
     private static bool t_isPatient;
+
+    [ThreadStatic]
+    private static Action? t_makeRoom;
 
     private static long s_mayCollectAt = long.MinValue;
 
@@ -43,11 +41,12 @@ public static class HeapRelief
     /// Lets allocations of this thread try again for some seconds, until the result is disposed of: for a thread that loads data, which has
     /// fitted into the heap before and for which no client waits.
     /// </summary>
-    public static Patience BePatient()
+    /// <param name="makeRoom">Releases memory that a collection cannot free, before each further attempt. It may throw for lack of memory.</param>
+    public static Patience BePatient(Action? makeRoom = null)
     {
-        bool before = t_isPatient;
-        t_isPatient = true;
-        return new Patience(before);
+        var before = new Patience(t_isPatient, t_makeRoom);
+        (t_isPatient, t_makeRoom) = (true, makeRoom);
+        return before;
     }
 
     /// <summary>
@@ -86,37 +85,39 @@ public static class HeapRelief
     }
 
     /// <summary>Allocates an array that is not cleared. If there is no memory, it makes room and tries once more, or more often.</summary>
-    public static byte[] Allocate(int size, bool pinned = false) => Get(size, pinned ? NewPinned : NewArray);
+    public static byte[] Allocate(int size, bool pinned = false) =>
+        pinned ? Get<byte[], PinnedArray>(size) : Get<byte[], UnclearedArray>(size);
 
     /// <summary>Rents an array of the shared pool, with the same attempts.</summary>
-    public static byte[] Rent(int size) => Get(size, Pooled);
+    public static byte[] Rent(int size) => Get<byte[], PooledArray>(size);
 
     /// <summary>Resizes an array, with the same attempts.</summary>
     public static void Resize<T>(ref T[] array, int length)
     {
-        for (int attempt = 0; ; attempt++)
-        {
-            try
-            {
-                Array.Resize(ref array!, length);
-                return;
-            }
-            catch (OutOfMemoryException) when (MayTryAgain(attempt))
-            {
-                Thread.Sleep(10 * attempt);
-            }
-        }
+        T[] larger = Get<T[], ClearedArray<T>>(length);
+        array.AsSpan(0, Math.Min(array.Length, length)).CopyTo(larger);
+        array = larger;
     }
 
-    private static bool MayTryAgain(int attempt) => attempt < (t_isPatient ? PatientAttempts : 1) && TryRelieve();
+    private static bool MayTryAgain(int attempt)
+    {
+        if (attempt == (t_isPatient ? PatientAttempts : 1)) return false;
+        if (t_makeRoom is { } makeRoom)
+        {
+            // What makes room has no room made for it.
+            using Patience patience = BePatient();
+            Attempt(makeRoom);
+        }
+        return TryRelieve();
+    }
 
-    private static byte[] Get(int size, Func<int, byte[]> source)
+    private static T Get<T, TSource>(int size) where TSource : ISource<T>
     {
         for (int attempt = 0; ; attempt++)
         {
             try
             {
-                return source(size);
+                return TSource.Make(size);
             }
             catch (OutOfMemoryException) when (MayTryAgain(attempt))
             {
@@ -126,21 +127,52 @@ public static class HeapRelief
     }
 
     /// <summary>Ends what <see cref="BePatient"/> began.</summary>
-    public readonly ref struct Patience(bool before)
+    public readonly ref struct Patience(bool wasPatient, Action? madeRoom)
     {
-        public void Dispose() => t_isPatient = before;
+        public void Dispose() => (t_isPatient, t_makeRoom) = (wasPatient, madeRoom);
     }
 
-    private static void Collect()
+    /// <summary>A kind of allocation. It is a type and not a delegate, because a delegate takes memory.</summary>
+    private interface ISource<T>
+    {
+        static abstract T Make(int size);
+    }
+
+    private readonly struct UnclearedArray : ISource<byte[]>
+    {
+        public static byte[] Make(int size) => GC.AllocateUninitializedArray<byte>(size);
+    }
+
+    private readonly struct PinnedArray : ISource<byte[]>
+    {
+        public static byte[] Make(int size) => GC.AllocateUninitializedArray<byte>(size, pinned: true);
+    }
+
+    private readonly struct PooledArray : ISource<byte[]>
+    {
+        public static byte[] Make(int size) => RentedArrays.Rent<byte>(size);
+    }
+
+    private readonly struct ClearedArray<T> : ISource<T[]>
+    {
+        public static T[] Make(int size) => new T[size];
+    }
+
+    private static void Attempt(Action? release)
     {
         try
         {
-            DropSpares?.Invoke();
+            release?.Invoke();
         }
         catch (OutOfMemoryException)
         {
             // The collection helps without it.
         }
+    }
+
+    private static void Collect()
+    {
+        Attempt(DropSpares);
         GCSettings.LargeObjectHeapCompactionMode = GCLargeObjectHeapCompactionMode.CompactOnce;
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
     }

@@ -36,8 +36,8 @@ public static unsafe partial class MemoryHints
         for (int at = CacheLine; at < Math.Min(bytes.Length, Most); at += CacheLine) Prefetch(in bytes[at]);
     }
 
-    /// <summary>The first index of a pinned array whose address is aligned to a power of two, usually to a system page.</summary>
-    public static int AlignedBase(byte[] pinned, int alignment = SystemPage) => (int)(-(nint)Start(pinned) & (alignment - 1));
+    /// <summary>The first index of an array whose address is aligned to a power of two, usually to a system page, until the array moves.</summary>
+    public static int AlignedBase(byte[] bytes, int alignment = SystemPage) => (int)(-(nint)Start(bytes) & (alignment - 1));
 
     /// <summary>
     /// Has the system take memory for a part of a pinned array, as huge pages if it has them free. Parts of it can be released for good
@@ -53,20 +53,24 @@ public static unsafe partial class MemoryHints
     }
 
     /// <summary>
-    /// Returns the pages of a free part of a pinned array to the system. They read as zero when they are used again. On systems
-    /// other than Linux, the memory stays resident.
+    /// Returns the pages of a free part of an array to the system. They read as zero when they are used again. On systems other than
+    /// Linux, the memory stays resident.
     /// </summary>
-    public static void Release(byte[] pinned, int offset, int length)
+    public static void Release(byte[] bytes, int offset, int length)
     {
         if (!OperatingSystem.IsLinux() || length <= 0) return;
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(offset + length, pinned.Length);
-        byte* start = Start(pinned) + offset;
-        byte* first = (byte*)(((nint)start + SystemPage - 1) & -SystemPage);
-        byte* end = (byte*)((nint)(start + length) & -SystemPage);
-        if (first < end) _ = Advise(first, (nuint)(end - first), MadvDontNeed);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(offset + length, bytes.Length);
+        // The array stays in its place until the system has the pages.
+        fixed (byte* array = bytes)
+        {
+            byte* start = array + offset;
+            byte* first = (byte*)(((nint)start + SystemPage - 1) & -SystemPage);
+            byte* end = (byte*)((nint)(start + length) & -SystemPage);
+            if (first < end) _ = Advise(first, (nuint)(end - first), MadvDontNeed);
+        }
     }
 
-    private static byte* Start(byte[] pinned) => (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(pinned));
+    private static byte* Start(byte[] bytes) => (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetArrayDataReference(bytes));
 
     [LibraryImport("libc", EntryPoint = "madvise")]
     private static partial int Advise(void* address, nuint length, int advice);

@@ -15,10 +15,18 @@ public static class PinnedMemory
     private static long s_bytes;
     private static int s_collections;
 
-    public static byte[] Allocate(int size)
+    public static byte[] Allocate(int size) => Allocate(size, pinned: true);
+
+    /// <summary>
+    /// Allocates an array that only managed code refers to. It is pinned so that whole pages of it can be returned to the system, except in a
+    /// small heap: there, a collection can close the holes between such arrays.
+    /// </summary>
+    public static byte[] AllocateForData(int size) => Allocate(size, !HeapLimit.IsSmall);
+
+    private static byte[] Allocate(int size, bool pinned)
     {
         if (BytesBetweenCollections != long.MaxValue) Note(size);
-        return HeapRelief.Allocate(size, pinned: true);
+        return HeapRelief.Allocate(size, pinned);
     }
 
     private static void Note(int size)

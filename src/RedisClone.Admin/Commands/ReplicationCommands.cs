@@ -204,7 +204,8 @@ internal static class ReplicationCommands
     /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
     private static bool CanFeed(ref CommandContext c) =>
         (!c.Server.Failover.IsOn || c.Fail("NOMASTERLINK Can't SYNC while failing over")) &&
-        (c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master"));
+        (c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master")) &&
+        (c.Server.ClientMemory.TryFeed(Replica(ref c)) || c.Fail("NOMASTERLINK Can't SYNC while clients hold their part of the memory"));
 
     private static void ReplConf(ref CommandContext c)
     {

@@ -1,6 +1,7 @@
 using System.Numerics;
 using RedisClone.Engine.Failures;
 using RedisClone.Engine.Metrics;
+using RedisClone.Engine.Replication;
 using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Clients;
@@ -124,6 +125,25 @@ internal sealed class ClientMemory(ServerCore server)
     {
         Interlocked.Add(ref _idle, -bytes);
         Add(-bytes);
+    }
+
+    /// <summary>
+    /// Counts the output of a replica, once, before it is sent data. Returns false if the replica must be refused because clients already hold
+    /// their part of the heap.
+    /// </summary>
+    public bool TryFeed(Replica replica)
+    {
+        if (!Budget.LimitsClients || replica.CountedBytes > 0) return true;
+        if (!TryOpen(isLoop: false, Limits.BytesPerReplica)) return false;
+        replica.CountedBytes = Limits.BytesPerReplica;
+        return true;
+    }
+
+    /// <summary>Removes the output of a replica that is gone.</summary>
+    public void Fed(Replica replica)
+    {
+        if (replica.CountedBytes > 0) Closed(replica.CountedBytes);
+        replica.CountedBytes = 0;
     }
 
     /// <summary>Counts a client again after it has grown or shrunk.</summary>

@@ -275,6 +275,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         var reader = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions(_server.Config.AofLoadTruncated));
         JournalReport report;
         using (var loader = new JournalLoader(_server))
+        using (HeapRelief.BePatient(loader.MakeRoom))
         {
             _server.Loading?.Measure(() => reader.TotalBytes, () => reader.BytesRead + loader.SnapshotOffset);
             report = reader.Read(loader);

@@ -74,6 +74,17 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
         _server.Shards.Budget.LoadsChanged(-1);
     }
 
+    /// <summary>
+    /// Makes room in the shards. The thread that reads the journal calls this when it lacks memory. A collection alone does not help if the
+    /// shards of commands that ran earlier are sparse.
+    /// </summary>
+    public void MakeRoom()
+    {
+        _workers.WaitUntilIdle();
+        MemoryReserve.ReleaseAll();
+        LoadRoom.MakeHeld(_server);
+    }
+
     private string? Apply(in JournalCommand command)
     {
         if ((uint)command.Database >= (uint)_server.Config.Databases)
@@ -119,6 +130,7 @@ internal sealed class JournalLoader : IJournalSink, IDisposable
             catch (OutOfMemoryException) when (MemoryReserve.TryWait(attempt))
             {
                 // Nothing was added. The heap is full of garbage and unused space, as it was not when the command ran first.
+                MakeRoom();
             }
         }
     }

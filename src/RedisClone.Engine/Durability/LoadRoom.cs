@@ -58,12 +58,15 @@ internal static class LoadRoom
         HeapRelief.TryRelieve();
     }
 
-    /// <summary>Makes room after an allocation has failed, and waits: the heap is compacted only now and then.</summary>
-    public static void Make(ShardStore store, int attempt)
+    /// <summary>
+    /// Makes room in a shard after an allocation for it has failed. A value that was not completed would be an obstacle for the next attempt.
+    /// </summary>
+    public static void Make(ShardStore store)
     {
-        // A value that was not completed would be an obstacle for the next attempt.
         store.ClearScratch();
         Free(store, isShort: true);
-        Thread.Sleep(attempt * 4);
     }
+
+    /// <summary>Waits before a further attempt: the heap is compacted only now and then.</summary>
+    public static void Wait(int attempt) => Thread.Sleep(attempt * 4);
 }

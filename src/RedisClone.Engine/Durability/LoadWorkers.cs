@@ -53,12 +53,15 @@ internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch
                 worker.HandOver();
             }
         }
-        foreach (LoadWorker<TBatch> worker in _workers)
-        {
-            worker.WaitUntilIdle();
-            error ??= worker.Error;
-        }
+        WaitUntilIdle();
+        foreach (LoadWorker<TBatch> worker in _workers) error ??= worker.Error;
         return error;
+    }
+
+    /// <summary>Waits until all batches that were handed over are done.</summary>
+    public void WaitUntilIdle()
+    {
+        foreach (LoadWorker<TBatch> worker in _workers) worker.WaitUntilIdle();
     }
 
     public void Dispose()

@@ -5,6 +5,8 @@ using RedisClone.Engine.Commands;
 using RedisClone.Engine.Effects;
 using RedisClone.Engine.Execution;
 using RedisClone.Engine.Failures;
+using RedisClone.Engine.Shards;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 
 namespace RedisClone.Engine.Durability;
@@ -51,6 +53,8 @@ internal sealed class ReplayRun
         Lane lane = _server.Lanes.Current;
         long now = ServerCore.UnixMilliseconds();
         int at = 0;
+        // The thread that reads the journal makes room in the shards. It must not do so in the middle of a command.
+        using HeapRelief.Patience patience = HeapRelief.BePatient();
         lane.Effects.IsMuted = true;
         try
         {
@@ -91,8 +95,9 @@ internal sealed class ReplayRun
             catch (OutOfMemoryException) when (before >= 0 && MayRepeat(prepared, before, isRepeatable) && MemoryReserve.TryWait(attempt))
             {
                 ForgetReplies();
-                if (prepared.Row.HasSingleKey) LoadRoom.Make(_server.Shards.Of(prepared.Hash).Store, attempt);
-                else for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Make(_server.Shards[i].Store, i == 0 ? attempt : 0);
+                ShardSet packed = MayPack(prepared);
+                for (int i = packed.Next(0); i >= 0; i = packed.Next(i + 1)) LoadRoom.Make(_server.Shards[i].Store);
+                LoadRoom.Wait(attempt);
             }
         }
     }
@@ -120,13 +125,15 @@ internal sealed class ReplayRun
     private void FreeAfter(in Request request, in Prepared prepared)
     {
         bool isShort = _server.Shards.Budget.IsShortFor(request.WireLength);
-        if (prepared.Row!.HasSingleKey)
-        {
-            LoadRoom.Free(_server.Shards.Of(prepared.Hash).Store, isShort);
-            return;
-        }
-        for (int i = 0; i < _server.Shards.Count; i++) LoadRoom.Free(_server.Shards[i].Store, isShort);
+        ShardSet shards = isShort ? MayPack(prepared) : Touched(prepared);
+        for (int i = shards.Next(0); i >= 0; i = shards.Next(i + 1)) LoadRoom.Free(_server.Shards[i].Store, isShort);
     }
+
+    private ShardSet Touched(in Prepared prepared) =>
+        prepared.Row!.HasSingleKey ? ShardSet.Of(_server.Shards.IndexOf(prepared.Hash)) : _server.Shards.All;
+
+    /// <summary>The shards to pack when memory is missing. One thread replays in a small heap, and any shard may have the room.</summary>
+    private ShardSet MayPack(in Prepared prepared) => HeapLimit.IsSmall ? _server.Shards.All : Touched(prepared);
 
     /// <summary>Drops the replies so far. A long one was dropped while it was written: a small heap may have no room for it.</summary>
     private void ForgetReplies()

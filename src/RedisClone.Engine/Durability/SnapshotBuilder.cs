@@ -60,7 +60,8 @@ internal sealed class SnapshotBuilder(ServerCore server, long now, bool replace,
             catch (OutOfMemoryException) when (!store.IsTorn && MemoryReserve.TryWait(attempt))
             {
                 _value.Drop();
-                LoadRoom.Make(store, attempt);
+                LoadRoom.Make(store);
+                LoadRoom.Wait(attempt);
             }
         }
     }

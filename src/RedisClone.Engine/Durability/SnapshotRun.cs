@@ -3,6 +3,7 @@ using System.Diagnostics;
 using RedisClone.Engine.Clients;
 using RedisClone.Engine.Cluster.State;
 using RedisClone.Engine.Commands;
+using RedisClone.Engine.Failures;
 using RedisClone.Engine.Shards;
 using RedisClone.Memory;
 using RedisClone.Protocol;
@@ -240,7 +241,7 @@ internal sealed class SnapshotRun : IShardWork, IDisposable
 
     public void Fail(Exception failure)
     {
-        if (failure is OutOfMemoryException) LacksMemory = true;
+        if (FailurePolicy.IsOutOfMemory(failure)) LacksMemory = true;
         Fail(failure.Message);
     }
 

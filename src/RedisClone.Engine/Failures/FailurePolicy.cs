@@ -31,9 +31,9 @@ internal sealed class FailurePolicy(ServerCore server, Func<long>? clock = null)
     /// <summary>The error reply for an exception.</summary>
     public static string ErrorOf(Exception failure) => IsOutOfMemory(failure) ? Errors.AllocationFailed : Errors.Internal;
 
-    /// <summary>Whether an allocation failed, perhaps in a constructor that the runtime called for its caller.</summary>
-    private static bool IsOutOfMemory(Exception failure) =>
-        failure is OutOfMemoryException or TargetInvocationException { InnerException: OutOfMemoryException };
+    /// <summary>Whether an allocation failed, perhaps in a constructor that the runtime called for its caller, or in a new thread.</summary>
+    public static bool IsOutOfMemory(Exception failure) =>
+        failure is OutOfMemoryException or ThreadStartException or TargetInvocationException { InnerException: OutOfMemoryException };
 
     /// <summary>
     /// Handles an exception of a command's handler. The shards are held. Effects that the handler completed are kept if it has changed

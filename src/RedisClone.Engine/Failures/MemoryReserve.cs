@@ -52,7 +52,7 @@ internal sealed class MemoryReserve
         return true;
     }
 
-    /// <summary>Releases the reserve for good, because the process ends.</summary>
+    /// <summary>Releases the reserve: for a load, or because the process ends.</summary>
     public static void ReleaseAll() => s_releaseAll?.Invoke();
 
     /// <summary>True while the memory is released and not yet allocated again.</summary>

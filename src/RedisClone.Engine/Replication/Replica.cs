@@ -1,7 +1,9 @@
 using System.Globalization;
 using System.Text;
 using RedisClone.Engine.Clients;
+using RedisClone.Engine.Failures;
 using RedisClone.Journal.Disk;
+using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Scheduling;
 
@@ -28,7 +30,6 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     private const int FilePart = 64 * 1024;
 
     private readonly Signal _step = new(scheduler);
-    private readonly byte[] _part = new byte[FilePart];
     private int _signalled;
     private int _woken;
     private volatile bool _hasGap;
@@ -44,6 +45,9 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     public IClientConnection Connection => connection;
 
     public ReplicaState State { get; private set; }
+
+    /// <summary>The bytes of its output that are counted as memory of clients until it is gone.</summary>
+    public int CountedBytes { get; set; }
 
     /// <summary>The port on which the replica listens, as it reported.</summary>
     public int ListeningPort { get; set; }
@@ -226,11 +230,19 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     /// <summary>Writes the next part of the snapshot; false if there is none.</summary>
     public bool WritePart(ReplyWriter reply)
     {
-        if (_feed is not null) return WriteUpTo(_fed.Offset + Limits.UnflushedReplies, _fed, reply);
-        int read = _snapshot!.Read(_snapshotSent, _part);
-        Write(reply, _part.AsSpan(0, read));
-        Volatile.Write(ref _snapshotSent, _snapshotSent + read);
-        return read > 0;
+        if (_feed is not null) return WriteUpTo(_fed.Offset + Limits.ReplicaPart, _fed, reply);
+        byte[] part = RentedArrays.Rent<byte>(FilePart);
+        try
+        {
+            int read = _snapshot!.Read(_snapshotSent, part.AsSpan(0, FilePart));
+            Write(reply, part.AsSpan(0, read));
+            Volatile.Write(ref _snapshotSent, _snapshotSent + read);
+            return read > 0;
+        }
+        finally
+        {
+            RentedArrays.Return(part);
+        }
     }
 
     /// <summary>
@@ -282,7 +294,7 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
     {
         stream.BeginRead(ref _woken);
         if (State != ReplicaState.Follows || _hasGap) return;
-        long most = _stream.Offset + Limits.UnflushedReplies;
+        long most = _stream.Offset + Limits.ReplicaPart;
         WriteUpTo(most, _stream, reply);
         if (_stream.Offset >= most) Wake();
     }
@@ -333,7 +345,7 @@ internal sealed class Replica(IClientConnection connection, IConnectionScheduler
         {
             new Thread(file.Dispose) { IsBackground = true, Name = "close" }.Start();
         }
-        catch (OutOfMemoryException)
+        catch (Exception failure) when (FailurePolicy.IsOutOfMemory(failure))
         {
             file.Dispose();
         }

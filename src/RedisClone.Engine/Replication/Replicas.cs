@@ -161,10 +161,11 @@ internal sealed class Replicas(ServerCore server, SnapshotSlot slot)
         if (replica is null) return;
         lock (Gate)
         {
-            // It leaves the stream first. If an earlier step failed, the stream would be kept for it forever.
+            // It leaves the stream and the list first. If an earlier step failed, both would keep it for ever.
             replica.Leave();
-            replica.Dispose();
             _all.Remove(replica);
+            server.ClientMemory.Fed(replica);
+            replica.Dispose();
         }
     }
 

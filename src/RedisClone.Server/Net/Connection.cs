@@ -414,6 +414,11 @@ internal sealed partial class Connection : IClientConnection, IHeldWork, IGather
             {
                 if (!MayTryAgain(failure, attempt)) return;
             }
+            catch (Exception bug)
+            {
+                _server.Failures.ConnectionFailed(bug);
+                return;
+            }
         }
     }
 

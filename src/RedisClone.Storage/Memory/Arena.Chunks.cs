@@ -197,7 +197,7 @@ public sealed partial class Arena
         {
             FaultPoint.Allocation();
             // Pages fresh from the system are zero already, and buffers have undefined content, so the array is not cleared.
-            byte[] bytes = PinnedMemory.Allocate(length);
+            byte[] bytes = PinnedMemory.AllocateForData(length);
             _taken += length;
             return bytes;
         }

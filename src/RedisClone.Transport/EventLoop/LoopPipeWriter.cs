@@ -112,7 +112,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         bool direct = Loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
         // A flush does not wait while another flush waits: a second flush carries a message from another thread.
         long unsent = UnsentBytes + _unflushed;
-        bool wait = unsent > Loop.Options.PauseWriterBytes && (Loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
+        bool wait = unsent > Math.Min(Loop.Options.PauseWriterBytes, MostUnread) && (Loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         if (direct)
         {
             TakeWritten(ref _filled, _buffer, _written, position);
@@ -300,7 +300,7 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     private void AnswerOrWait()
     {
-        if (_broken || _unsent <= Loop.Options.ResumeWriterBytes || MayPileUp(_unsent)) _flush.Answer(Result);
+        if (_broken || _unsent <= Math.Min(Loop.Options.ResumeWriterBytes, MostUnread) || MayPileUp(_unsent)) _flush.Answer(Result);
         else if (_blocked && _unsent <= MostUnread) Loop.LookAgain(_connection);
     }
 
