@@ -38,7 +38,7 @@ public sealed class HeapRestartTests
                     writers[i].Start();
                 }
                 ended.Token.WaitHandle.WaitOne();
-                server.Dispose();
+                server.Kill();
                 foreach (Thread writer in writers) writer.Join();
                 using ShellServer again = Start(limit, data);
                 using RespClient reader = again.Connect();

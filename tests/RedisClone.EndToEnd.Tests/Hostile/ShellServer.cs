@@ -90,10 +90,15 @@ internal sealed class ShellServer : IDisposable
 
     public static int ProcessOf(RespClient client) => int.Parse(client.Figure("process_id"));
 
-    public void Dispose()
+    public void Kill()
     {
         if (!_shell.HasExited) _shell.Kill(entireProcessTree: true);
         _shell.WaitForExit();
+    }
+
+    public void Dispose()
+    {
+        Kill();
         _shell.Dispose();
         Directory.Delete(Folder, recursive: true);
     }

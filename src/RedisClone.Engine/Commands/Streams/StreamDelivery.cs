@@ -113,15 +113,15 @@ internal readonly struct StreamDelivery
     {
         int set = 0;
         bool anyKnown = false;
+        c.IsTold = false;
         try
         {
             for (; set < ids.Length; set++) anyKnown |= _group.SetPending(ids[set], _consumer, c.Now, 1);
         }
-        catch (OutOfMemoryException)
+        catch (OutOfMemoryException) when (!anyKnown)
         {
-            if (anyKnown) c.IsTold = false;
-            else
-                foreach (StreamId id in ids[..set]) _group.RemovePending(id);
+            foreach (StreamId id in ids[..set]) _group.RemovePending(id);
+            c.IsTold = true;
             throw;
         }
     }
