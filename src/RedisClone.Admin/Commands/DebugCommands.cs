@@ -245,8 +245,7 @@ internal static class DebugCommands
             return;
         }
         if (flush) DataSet.Drop(c.Server, c.Lane);
-        ServerCore server = c.Server;
-        if (server.LoadAgain(() => server.Snapshots.Load(replace: merge), canBeCancelled: false) is { } reason)
+        if (LoadSnapshot(c.Server, merge) is { } reason)
         {
             c.Server.Log.LogError("{Reason}", reason);
             c.Fail("ERR Error trying to load the RDB dump, check server logs");
@@ -254,6 +253,26 @@ internal static class DebugCommands
         }
         c.Server.Log.LogWarning("DB reloaded by DEBUG RELOAD");
         c.Reply.Ok();
+    }
+
+    /// <summary>
+    /// Loads the snapshot. Without memory for it, the process ends: memory has a part of the data then, and the next rewrite of the journal would
+    /// make that part the whole. A restart loads all of the data.
+    /// </summary>
+    private static string? LoadSnapshot(ServerCore server, bool replace)
+    {
+        string? reason;
+        try
+        {
+            reason = server.LoadAgain(() => server.Snapshots.Load(replace), canBeCancelled: false);
+        }
+        catch (OutOfMemoryException failure)
+        {
+            Fatal.End("the snapshot could not be loaded again", failure);
+            throw;
+        }
+        if (reason?.Contains(LoadRoom.LacksMemory, StringComparison.Ordinal) == true) Fatal.End(reason);
+        return reason;
     }
 
     private static void LoadJournal(ref CommandContext c)

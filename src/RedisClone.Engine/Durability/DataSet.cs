@@ -1,4 +1,5 @@
 using RedisClone.Engine.Effects;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -16,12 +17,13 @@ internal static class DataSet
         server.Invalidations.InvalidateAll();
     }
 
-    /// <summary>Deletes everything without a note.</summary>
+    /// <summary>Deletes everything without a note. In a heap with a limit, the memory is free at once: what is loaded next needs it.</summary>
     public static void Abandon(ServerCore server)
     {
         server.Scripts.Libraries.Clear();
         for (int i = 0; i < server.Shards.Count; i++)
             for (int database = 0; database < server.Config.Databases; database++)
                 server.Shards[i].Store.Abandon(database);
+        if (HeapLimit.Bytes > 0) LoadRoom.MakeHeld(server);
     }
 }

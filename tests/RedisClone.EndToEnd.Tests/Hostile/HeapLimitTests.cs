@@ -85,6 +85,40 @@ public sealed class HeapLimitTests
     {
         const string limit = "export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER";
         using var server = new ShellServer($"{limit} > log", "--save ''");
+        Fill(server);
+        using RespClient saving = server.Connect();
+        saving.Expect("+OK", "SAVE");
+        long keys = saving.Call("DBSIZE").Integer;
+        Assert.Equal(0, server.StopOrKill());
+        using var again = new ShellServer($"{limit} --dir {server.Folder} > log", "--save ''");
+        using RespClient reader = again.Connect();
+        reader.Expect($":{keys}", "DBSIZE");
+        reader.Expect("+OK", "SAVE");
+    }
+
+    /// <summary>The data of a full heap are dropped and loaded again. Until they are freed, they leave no room for themselves.</summary>
+    [Theory]
+    [InlineData("RELOAD")]
+    [InlineData("LOADAOF")]
+    public void AFullHeapIsLoadedAgain(string what)
+    {
+        using var server = new ShellServer(
+            "export DOTNET_GCHeapHardLimit=0x6000000; exec SERVER > log", "--save ''", Durable, "--enable-debug-command yes");
+        Fill(server);
+        using RespClient client = server.Connect();
+        long keys = client.Call("DBSIZE").Integer;
+        string digest = client.Call("DEBUG", "DIGEST").Text!;
+        for (int i = 0; i < 3; i++)
+        {
+            client.Expect("+OK", "DEBUG", what);
+            client.Expect($":{keys}", "DBSIZE");
+        }
+        Assert.Equal(digest, client.Call("DEBUG", "DIGEST").Text);
+    }
+
+    /// <summary>Adds elements of all lengths until many are refused.</summary>
+    private static void Fill(ShellServer server)
+    {
         var random = new Random(1);
         RespClient client = server.Connect();
         for (int refused = 0, i = 0; refused < 200; i++)
@@ -110,14 +144,6 @@ public sealed class HeapLimitTests
             }
         }
         client.Dispose();
-        using RespClient saving = server.Connect();
-        saving.Expect("+OK", "SAVE");
-        long keys = saving.Call("DBSIZE").Integer;
-        Assert.Equal(0, server.StopOrKill());
-        using var again = new ShellServer($"{limit} --dir {server.Folder} > log", "--save ''");
-        using RespClient reader = again.Connect();
-        reader.Expect($":{keys}", "DBSIZE");
-        reader.Expect("+OK", "SAVE");
     }
 
     /// <summary>
