@@ -28,9 +28,10 @@ public sealed partial class Arena
     private const int RoomLevels = 8;
 
     /// <summary>
-    /// Largest buffer that shares a chunk with other buffers. A larger buffer is dedicated: an array of its own.
+    /// Largest buffer that shares a chunk with other buffers. A larger buffer is dedicated: an array of its own. In a small heap, buffers of many
+    /// pages would leave chunks full of holes, while the collector closes the holes between arrays.
     /// </summary>
-    private const int MaxShared = ChunkBytes / 2;
+    private static readonly int MaxShared = HeapLimit.IsSmall ? ChunkBytes / 16 : ChunkBytes / 2;
 
     private Chunk[] _chunks = new Chunk[4];            // at most MaxChunks long: see Bytes
     private int _chunkLimit = 1;                       // chunk 0 stays empty, because handle 0 names no buffer

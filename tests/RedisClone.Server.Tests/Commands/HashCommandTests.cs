@@ -127,6 +127,15 @@ public sealed class HashCommandTests
         Assert.Equal([effect], _host.EffectsOf(command));
     }
 
+    /// <summary>The effect keeps the expiry, in commands that redis-server 7.4 knows.</summary>
+    [Fact]
+    public void AnIncrementByAFloatKeepsTheExpiryOfItsField()
+    {
+        _host.Run("HSETEX h EX 1 FIELDS 1 a 2");
+        Assert.Equal(["MULTI", "HSET h a 2.5", "HPEXPIREAT h 1700000001000 FIELDS 1 a", "EXEC"], _host.EffectsOf("HINCRBYFLOAT h a 0.5"));
+        Assert.Equal("[1700000001000]", _host.Run("HPEXPIRETIME h FIELDS 1 a"));
+    }
+
     [Fact]
     public void HashesOfOneShapeAreImportedWithOneListOfFields()
     {

@@ -208,10 +208,10 @@ internal static class HashCommands
         DropExpired(ref c, ref entry, 2, 3);
         Span<byte> digits = stackalloc byte[RedisNumber.MaxInt64Length];
         LongDouble value = default;
-        bool expires = false;
+        long expiry = 0;
         if (entry.Exists && HashValue.TryGet(entry, c.Args[2], out HashField field))
         {
-            expires = field.Expiry != 0;
+            expiry = field.Expiry;
             if (!LongDouble.TryParse(field.Value.Text(digits), out value)) c.Fail("ERR hash value is not a float");
         }
         LongDouble sum = value + by;
@@ -221,28 +221,29 @@ internal static class HashCommands
         text = text[..sum.Format(text)];
         if (!entry.Exists) entry = HashValue.Create(entry.Keyspace, c.Args[1], entry.Hash);
         HashValue.Set(entry, c.Args[2], text, HashValue.KeepExpiry);
-        ReplaceBySet(ref c, text, expires);
+        ReplaceBySet(ref c, text, expiry);
         c.Modified(1, NotifyFlags.Hash, "hincrbyfloat");
         c.Reply.Bulk(text);
     }
 
     /// <summary>
-    /// Makes the effect of HINCRBYFLOAT a write of its result. A field with an expiry needs HSETEX KEEPTTL, because HSET
-    /// removes the expiry.
+    /// Makes the effect of HINCRBYFLOAT a write of its result. HSET removes the expiry of the field, so HPEXPIREAT sets it again. HSETEX KEEPTTL
+    /// would do, but redis-server before 8.0 does not know it.
     /// </summary>
-    private static void ReplaceBySet(ref CommandContext c, scoped ReadOnlySpan<byte> value, bool expires)
+    private static void ReplaceBySet(ref CommandContext c, scoped ReadOnlySpan<byte> value, long expiry)
     {
-        if (c.ReplaceEffect(arguments: expires ? 7 : 4) is not { } effect) return;
-        effect.Add(expires ? "HSETEX"u8 : "HSET"u8);
+        if (c.ReplaceEffect(arguments: 4) is not { } effect) return;
+        effect.Add("HSET"u8);
         effect.Add(c.Args[1]);
-        if (expires)
-        {
-            effect.Add("KEEPTTL"u8);
-            effect.Add("FIELDS"u8);
-            effect.Add(1);
-        }
         effect.Add(c.Args[2]);
         effect.Add(value);
+        if (expiry == 0 || c.ReplaceEffect(arguments: 6) is not { } again) return;
+        again.Add("HPEXPIREAT"u8);
+        again.Add(c.Args[1]);
+        again.Add(expiry);
+        again.Add("FIELDS"u8);
+        again.Add(1);
+        again.Add(c.Args[2]);
     }
 
     // ---- reading
