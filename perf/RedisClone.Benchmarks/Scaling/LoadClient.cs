@@ -40,6 +40,8 @@ internal sealed class LoadClient : IEventLoopFeature
 
     public bool IsBroken => false;
 
+    public long MostUnsent { get; set; }
+
     public long MostUnread { get; set; }
 
     /// <summary>Has no effect: the pipe in memory completes its reads.</summary>

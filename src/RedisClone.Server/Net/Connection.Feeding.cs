@@ -10,7 +10,7 @@ internal sealed partial class Connection
 {
     public Replica AsReplica(ReplicationStream stream)
     {
-        if (_socket is not null) _socket.MostUnread = Limits.ReplicaUnread;
+        if (_socket is not null) (_socket.MostUnsent, _socket.MostUnread) = (Limits.ReplicaUnread, 0);
         return Session.Replica ??= _output.Replica = new Replica(this, _scheduler, stream);
     }
 

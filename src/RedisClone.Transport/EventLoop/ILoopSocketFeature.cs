@@ -29,6 +29,9 @@ public interface ILoopSocketFeature
     /// </summary>
     bool IsBroken { get; }
 
+    /// <summary>A flush waits when the unsent output exceeds this size. A peer that does not read may leave more: <see cref="MostUnread"/>.</summary>
+    long MostUnsent { get; set; }
+
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     long MostUnread { get; set; }
 }

@@ -80,6 +80,12 @@ internal sealed class LoopConnection : ConnectionContext, IDuplexPipe, ILoopTarg
 
     public bool IsBroken => _isReset || _writer.IsBroken;
 
+    public long MostUnsent
+    {
+        get => _writer.MostUnsent;
+        set => _writer.MostUnsent = value;
+    }
+
     public long MostUnread
     {
         get => _writer.MostUnread;

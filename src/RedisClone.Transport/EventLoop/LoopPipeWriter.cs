@@ -42,6 +42,7 @@ internal sealed class LoopPipeWriter : PipeWriter
     {
         _connection = connection;
         _flush = new FlushPromise(this);
+        MostUnsent = Loop.Options.PauseWriterBytes;
         MostUnread = Loop.Options.UnreadBytes;
     }
 
@@ -60,6 +61,9 @@ internal sealed class LoopPipeWriter : PipeWriter
             return _blocked || Volatile.Read(ref _held) > 0 || room > BufferPool.UsualSize ? room : 0;
         }
     }
+
+    /// <summary>A flush waits when the unsent output exceeds this size.</summary>
+    public long MostUnsent { get; set; }
 
     /// <summary>A flush waits when the unsent output exceeds this size, even if the peer does not read.</summary>
     public long MostUnread { get; set; }
@@ -112,7 +116,7 @@ internal sealed class LoopPipeWriter : PipeWriter
         bool direct = Loop.IsOnLoop && Volatile.Read(ref _posted) == 0;
         // A flush does not wait while another flush waits: a second flush carries a message from another thread.
         long unsent = UnsentBytes + _unflushed;
-        bool wait = unsent > Math.Min(Loop.Options.PauseWriterBytes, MostUnread) && (Loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
+        bool wait = unsent > MostUnsent && (Loop.RoundIsFull || !MayPileUp(unsent)) && !_broken && !_flush.IsPending;
         if (direct)
         {
             TakeWritten(ref _filled, _buffer, _written, position);
@@ -300,7 +304,7 @@ internal sealed class LoopPipeWriter : PipeWriter
 
     private void AnswerOrWait()
     {
-        if (_broken || _unsent <= Math.Min(Loop.Options.ResumeWriterBytes, MostUnread) || MayPileUp(_unsent)) _flush.Answer(Result);
+        if (_broken || _unsent <= Math.Min(Loop.Options.ResumeWriterBytes, MostUnsent) || MayPileUp(_unsent)) _flush.Answer(Result);
         else if (_blocked && _unsent <= MostUnread) Loop.LookAgain(_connection);
     }
 
