@@ -265,6 +265,10 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         return null;
     }
 
+    private static string Advice(JournalDirectory directory, JournalReport report) => report.Reason == LoadRoom.LacksMemory
+        ? "Start the server with more memory: this reason is no damage of the file"
+        : $"The offline command \"verify {directory.Names.Root}\" shows the damage, \"repair {directory.Names.Root}\" copies what is intact";
+
     private string? Begin(JournalDirectory directory)
     {
         if (directory.Unnamed.Count > 0)
@@ -284,8 +288,7 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         Recovered = report;
         if (report.Outcome == JournalOutcome.Absent) return BeginEmpty();
         if (report.Outcome == JournalOutcome.Refused)
-            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset}). " +
-                $"The offline command \"verify {directory.Names.Root}\" shows the damage, \"repair {directory.Names.Root}\" copies what is intact";
+            return $"The journal cannot be loaded: {report.Reason} ({report.File}, offset {report.Offset}). {Advice(directory, report)}";
         if (report.Outcome == JournalOutcome.Cut)
             _server.Log.LogWarning("The journal ends in {File} at offset {Offset}: {Reason}; {Bytes} bytes are cut",
                 report.File, report.Offset, report.Reason, report.CutBytes);

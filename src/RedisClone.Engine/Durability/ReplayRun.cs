@@ -66,6 +66,10 @@ internal sealed class ReplayRun
             }
             return null;
         }
+        catch (Exception failure) when (FailurePolicy.IsOutOfMemory(failure))
+        {
+            return LoadRoom.LacksMemory;
+        }
         catch (Exception bug)
         {
             CommandRow row = prepared[at].Row!;

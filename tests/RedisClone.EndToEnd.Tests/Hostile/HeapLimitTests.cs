@@ -309,6 +309,8 @@ public sealed class HeapLimitTests
             string[] log = File.ReadAllLines(Path.Combine(limited.Folder, "log"));
             Assert.True(exit is 1 or FatalExit, $"exit code {exit}:\n{limited.Errors}\n{string.Join('\n', log.TakeLast(20))}");
             Assert.Contains(log, static line => line.Contains("memory", StringComparison.OrdinalIgnoreCase));
+            // Nothing is damaged, so nothing is to be repaired.
+            Assert.DoesNotContain(log, static line => line.Contains("repair", StringComparison.OrdinalIgnoreCase));
         }
         using (ServerProcess again = ServerProcess.Ours(["--dir", folder, .. Durable.Split(' ')]))
         using (RespClient client = again.Connect()) client.Expect(":60", "DBSIZE");

@@ -237,13 +237,7 @@ internal static class HashCommands
         effect.Add(c.Args[1]);
         effect.Add(c.Args[2]);
         effect.Add(value);
-        if (expiry == 0 || c.ReplaceEffect(arguments: 6) is not { } again) return;
-        again.Add("HPEXPIREAT"u8);
-        again.Add(c.Args[1]);
-        again.Add(expiry);
-        again.Add("FIELDS"u8);
-        again.Add(1);
-        again.Add(c.Args[2]);
+        if (expiry != 0) HashExpiryCommands.ReplaceByExpiry(ref c, [2], expiry);
     }
 
     // ---- reading

@@ -191,16 +191,20 @@ internal static class HashExpiryCommands
     private static void SayExpire(ref CommandContext c, scoped ReadOnlySpan<int> fields, long at)
     {
         if (fields.IsEmpty) return;
-        if (c.ReplaceEffect(arguments: 5 + fields.Length) is { } effect)
-        {
-            effect.Add("HPEXPIREAT"u8);
-            effect.Add(c.Args[1]);
-            effect.Add(at);
-            effect.Add("FIELDS"u8);
-            effect.Add(fields.Length);
-            foreach (int field in fields) effect.Add(c.Args[field]);
-        }
+        ReplaceByExpiry(ref c, fields, at);
         c.Modified(1, NotifyFlags.Hash, "hexpire");
+    }
+
+    /// <summary>Makes the effect of a command that the fields of these arguments expire at a time.</summary>
+    internal static void ReplaceByExpiry(ref CommandContext c, scoped ReadOnlySpan<int> fields, long at)
+    {
+        if (c.ReplaceEffect(arguments: 5 + fields.Length) is not { } effect) return;
+        effect.Add("HPEXPIREAT"u8);
+        effect.Add(c.Args[1]);
+        effect.Add(at);
+        effect.Add("FIELDS"u8);
+        effect.Add(fields.Length);
+        foreach (int field in fields) effect.Add(c.Args[field]);
     }
 
     private static void SayPersist(ref CommandContext c, scoped ReadOnlySpan<int> fields)
