@@ -303,12 +303,17 @@ public sealed class JournalDirectory : IDisposable
         }
     }
 
-    /// <summary>Creates the directory again, with its lock, if it was removed while the server runs. The next base makes it complete.</summary>
+    /// <summary>
+    /// Creates the directory and its lock again if they were removed while the server runs. The next base makes the directory complete.
+    /// </summary>
     public void Restore()
     {
-        if (Disk.DirectoryExists(Names.Directory)) return;
-        Disk.CreateDirectory(Names.Directory);
-        Disk.FlushDirectory(Names.Root);
+        if (Disk.Exists(Names.PathOf(Names.Lock))) return;
+        if (!Disk.DirectoryExists(Names.Directory))
+        {
+            Disk.CreateDirectory(Names.Directory);
+            Disk.FlushDirectory(Names.Root);
+        }
         IDisposable? held = Disk.TryLock(Names.PathOf(Names.Lock));
         if (held is null) return;
         _lock.Dispose();

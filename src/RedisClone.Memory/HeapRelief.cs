@@ -29,7 +29,7 @@ public static class HeapRelief
     [ThreadStatic]
     private static Action? t_makeRoom;
 
-    private static long s_mayCollectAt = long.MinValue;
+    private static long s_mayCollectAt;
 
     /// <summary>
     /// Releases spare buffers that the process keeps for later use. It is called when memory is missing, and may throw for lack of

@@ -149,11 +149,17 @@ public sealed class ShardStore
     public Capture BeginCapture(ICaptureSink sink)
     {
         FaultPoint.Call();
-        while (Capture is not null) Capture.Step(int.MaxValue);
+        FinishCapture();
         // The epoch changes only together with the capture: otherwise a record of the old epoch would count as captured.
         var capture = new Capture(this, sink);
         Epoch = !Epoch;
         return Capture = capture;
+    }
+
+    /// <summary>Walks the capture in progress to its end. Until then, it keeps the data of deleted databases.</summary>
+    public void FinishCapture()
+    {
+        while (Capture is not null) Capture.Step(int.MaxValue);
     }
 
     internal void EndCapture(Capture ended)

@@ -266,7 +266,7 @@ internal static class DebugCommands
         {
             reason = server.LoadAgain(() => server.Snapshots.Load(replace), canBeCancelled: false);
         }
-        catch (OutOfMemoryException failure)
+        catch (Exception failure) when (FailurePolicy.IsOutOfMemory(failure))
         {
             Fatal.End("the snapshot could not be loaded again", failure);
             throw;

@@ -156,7 +156,7 @@ internal static class ReplicationCommands
 
     private static void Sync(ref CommandContext c)
     {
-        if (!c.Session.IsReplica && CanFeed(ref c)) c.Server.Replicas.Admit(Replica(ref c));
+        if (!c.Session.IsReplica && CanFeed(ref c) && HasRoom(ref c)) c.Server.Replicas.Admit(Replica(ref c));
     }
 
     /// <summary>Continues the stream for a replica that knows it up to an offset, or else sends all data first.</summary>
@@ -166,7 +166,13 @@ internal static class ReplicationCommands
         string name = c.Session.Replica is { ListeningPort: > 0 } introduced ? $"{introduced.Host}:{introduced.ListeningPort}" : c.Session.PeerName;
         if (c.Failed) c.Server.Log.LogWarning("Replica {Name} asks for synchronization but with a wrong offset", name);
         else c.Server.Log.LogInformation("Replica {Name} asks for synchronization", name);
-        if (c.Failed || c.Session.IsReplica || IsTakeover(c.Args) && !TakeOver(ref c) || !CanFeed(ref c)) return;
+        if (c.Failed || c.Session.IsReplica) return;
+        if (IsTakeover(c.Args)) TakeOver(ref c, next);
+        else if (CanFeed(ref c) && HasRoom(ref c)) Feed(ref c, next);
+    }
+
+    private static void Feed(ref CommandContext c, long next)
+    {
         Replica replica = Replica(ref c);
         if (c.Server.Role.Primary is { } primary && replica.IsAt(primary.Host, primary.Port))
         {
@@ -184,18 +190,29 @@ internal static class ReplicationCommands
 
     /// <summary>
     /// Becomes the primary because the present primary, which fails over to this server, becomes its replica. The primary has
-    /// stopped its writes, and this server has all of them.
+    /// stopped its writes, and this server has all of them. After any error, the primary leads again, so this server sends one only while it is a
+    /// replica itself.
     /// </summary>
-    private static bool TakeOver(ref CommandContext c)
+    private static void TakeOver(ref CommandContext c, long next)
     {
         ReplicationRole role = c.Server.Role;
         // The command may have waited for the shards. A primary that is gone may have ended its failover, and asks again if it has not.
-        if (c.IsAbandoned) return c.Fail("ERR PSYNC FAILOVER comes from a closed connection.");
-        if (!role.IsReplica) return c.Fail("ERR PSYNC FAILOVER can't be sent to a master.");
-        if (!c.Is(1, Encoding.ASCII.GetBytes(c.Server.History.Id))) return c.Fail("ERR PSYNC FAILOVER replid must match my replid.");
+        if (c.IsAbandoned) c.Fail("ERR PSYNC FAILOVER comes from a closed connection.");
+        else if (!role.IsReplica) c.Fail("ERR PSYNC FAILOVER can't be sent to a master.");
+        else if (!c.Is(1, Encoding.ASCII.GetBytes(c.Server.History.Id))) c.Fail("ERR PSYNC FAILOVER replid must match my replid.");
+        if (c.Failed || !HasRoom(ref c)) return;
         c.Server.Log.LogInformation("Failover request received from the master: this server becomes the master");
-        role.Lead();
-        return true;
+        try
+        {
+            role.Lead();
+            Feed(ref c, next);
+        }
+        catch
+        {
+            // The primary gets no answer and asks again.
+            c.Session.Connection!.Kill();
+            throw;
+        }
     }
 
     /// <summary>The client as a replica of this server.</summary>
@@ -204,8 +221,10 @@ internal static class ReplicationCommands
     /// <summary>A replica has a stream for replicas of its own only while it follows its primary.</summary>
     private static bool CanFeed(ref CommandContext c) =>
         (!c.Server.Failover.IsOn || c.Fail("NOMASTERLINK Can't SYNC while failing over")) &&
-        (c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master")) &&
-        (c.Server.ClientMemory.TryFeed(Replica(ref c)) || c.Fail("NOMASTERLINK Can't SYNC while clients hold their part of the memory"));
+        (c.Server.Role is not { IsReplica: true, IsLinkUp: false } || c.Fail("NOMASTERLINK Can't SYNC while not connected with my master"));
+
+    private static bool HasRoom(ref CommandContext c) =>
+        c.Server.ClientMemory.TryFeed(Replica(ref c)) || c.Fail("NOMASTERLINK Can't SYNC while clients hold their part of the memory");
 
     private static void ReplConf(ref CommandContext c)
     {

@@ -371,7 +371,7 @@ internal sealed class ClusterMember : IDisposable
     }
 
     /// <summary>
-    /// The keys of these slots are removed. An import may add new ones already, and some of the slots may be removed again by a later run.
+    /// The keys of these slots are removed for good. An import may add new ones already, and some of the slots may be removed again by a later run.
     /// </summary>
     public void KeysAreGone(SlotSet slots)
     {
@@ -396,6 +396,18 @@ internal sealed class ClusterMember : IDisposable
         if (!State.Removable.Remove(slot)) return;
         State.Later(Pending.Save | Pending.Flush);
         TellReplicas();
+    }
+
+    /// <summary>
+    /// Whether the replicas that may replace this node have its stream up to an offset: also one whose link is down, or that is being copied to.
+    /// </summary>
+    public bool HaveReplicas(long offset)
+    {
+        const NodeFlags without = NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover;
+        int expected;
+        lock (Gate) expected = State.Myself.Replicas.Count(static replica => !replica.Has(without));
+        // The addresses that replicas announce in the cluster and to their primary may differ, so they are counted.
+        return _server.Replicas.HaveAll(offset) && _server.Replicas.CountAt(offset) >= expected;
     }
 
     private void TellReplicas() => Bus.BroadcastPong(node => node.Primary == State.Myself);

@@ -249,19 +249,11 @@ internal sealed class JournalKeeper : IEffectSink, IJournalObserver, IDisposable
         if (_directory is not { } directory) return "there is no append-only directory";
         if (_engine.State != JournalState.Running) return "the journal has no complete base";
         if (Stop() is { } failure) return failure;
-        // The data in memory is gone, and the journal is stopped. A restart must decide whether the files are usable.
-        string? reason;
-        try
+        DataSet.Reload("the journal", () =>
         {
             empty();
-            reason = Begin(directory);
-        }
-        catch (Exception error)
-        {
-            Fatal.End("the journal could not be loaded again", error);
-            throw;
-        }
-        if (reason is not null) Fatal.End(reason);
+            return Begin(directory);
+        });
         return null;
     }
 

@@ -1,5 +1,6 @@
 using RedisClone.Journal;
 using RedisClone.Journal.Reading;
+using RedisClone.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -170,10 +171,15 @@ internal sealed class JournalRewrites(ServerCore server, SnapshotSlot slot)
         if (server.Journal is { } journal) return journal.Reload(empty);
         using JournalDirectory? directory = JournalDirectory.TryOpen(server.Disk, JournalKeeper.NamesOf(server.Config), out string error);
         if (directory is null) return error;
-        empty();
-        using var loader = new JournalLoader(server);
-        JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(loader);
-        return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
+        DataSet.Reload("the append-only directory", () =>
+        {
+            empty();
+            using var loader = new JournalLoader(server);
+            using HeapRelief.Patience patience = HeapRelief.BePatient(loader.MakeRoom);
+            JournalReport report = new JournalReader(directory.Disk, directory.Names, directory.Manifest, new ReadOptions()).Read(loader);
+            return report.Outcome is JournalOutcome.Clean or JournalOutcome.Cut ? null : report.ToString();
+        });
+        return null;
     }
 
     /// <summary>Begins a rewrite if one is due; called in every round of background work.</summary>

@@ -22,7 +22,16 @@ internal sealed class LoadWorkers<TBatch> : IDisposable where TBatch : LoadBatch
         // Several threads reach a sum of sizes that their shards never had at the same time, and hold batches. A small heap may not
         // have room for that.
         _workers = new LoadWorker<TBatch>[HeapLimit.IsSmall ? 1 : Math.Clamp(Environment.ProcessorCount, 1, Most)];
-        for (int i = 0; i < _workers.Length; i++) _workers[i] = new LoadWorker<TBatch>($"{name} {i}", newRun());
+        int begun = 0;
+        try
+        {
+            for (; begun < _workers.Length; begun++) _workers[begun] = new LoadWorker<TBatch>($"{name} {begun}", newRun());
+        }
+        catch
+        {
+            foreach (LoadWorker<TBatch> worker in _workers.AsSpan(0, begun)) worker.Dispose();
+            throw;
+        }
     }
 
     /// <summary>

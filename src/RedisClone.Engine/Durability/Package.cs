@@ -1,5 +1,6 @@
 using RedisClone.Journal.Rdb;
 using RedisClone.Memory;
+using RedisClone.Storage.Memory;
 
 namespace RedisClone.Engine.Durability;
 
@@ -31,8 +32,11 @@ internal sealed class Package : IRdbTarget, IDisposable
         {
             int part = _last.Length - _used;
             bytes[..part].CopyTo(_last.AsSpan(_used));
+            // The array that is full must not be the last one too when this fails: it would go back to the pool twice.
+            FaultPoint.Allocation();
+            byte[] next = HeapRelief.Rent(BufferBytes);
             _full.Add((_last, _last.Length));
-            (_last, _used) = (HeapRelief.Rent(BufferBytes), 0);
+            (_last, _used) = (next, 0);
             bytes = bytes[part..];
         }
         bytes.CopyTo(_last.AsSpan(_used));

@@ -67,7 +67,10 @@ internal sealed class Snapshots
     /// <summary>The position in the replication stream of the dump file that was loaded last, or null.</summary>
     public StreamPosition? LoadedPosition { get; private set; }
 
-    public long ChangesSinceSave => Changes - _changesSaved;
+    /// <summary>The number of changes before the moment of the last successful snapshot.</summary>
+    public long ChangesSaved => Volatile.Read(ref _changesSaved);
+
+    public long ChangesSinceSave => Changes - ChangesSaved;
 
     /// <summary>Whether a background save is in progress or about to begin.</summary>
     public bool IsSaving => Slot.Kind == SnapshotKind.Save;
@@ -87,7 +90,8 @@ internal sealed class Snapshots
         }
     }
 
-    private long Changes => _server.Lanes.Sum(static lane => lane.Changes);
+    /// <summary>The number of changes since the start.</summary>
+    public long Changes => _server.Lanes.Sum(static lane => lane.Changes);
 
     public string Path => _server.Config.PathOf(_server.Config.DbFilename);
 

@@ -71,11 +71,15 @@ internal static class Admission
     public static bool LacksReplicas(ServerCore server) =>
         server.Config.WantsReplicas && !server.Role.IsReplica && server.Replicas.CountGood() < server.Config.MinReplicasToWrite;
 
-    /// <summary>Refuses a write whose effect could not be made durable. PING returns the same error.</summary>
+    /// <summary>
+    /// Refuses a write whose effect could not be made durable. PING returns the same error; on a replica only if the disk has failed, because
+    /// Sentinel takes the error for the end of the server, and each copy of all data begins a new journal.
+    /// </summary>
     private static string? RefuseForDisk(ServerCore server, Session session, CommandRow row, in Request request)
     {
         if (server.DiskRefusal is not { } refusal) return null;
-        return (row.FlagsFor(request, session) & CommandFlags.Write) != 0 || row.Name == "ping" ? refusal : null;
+        if (row.Name == "ping") return server.Role.IsReplica ? server.StreamRefusal : refusal;
+        return (row.FlagsFor(request, session) & CommandFlags.Write) != 0 ? refusal : null;
     }
 
     private static string UnknownCommand(in Request request)

@@ -87,6 +87,38 @@ public sealed class SlotMigrationTests
         AssertUntouched(source, cluster.Nodes[1], keys);
     }
 
+    /// <summary>
+    /// A source that is killed after it has removed the keys of moved slots, and before its files have the removal, removes them again when it
+    /// starts. The keys are older than those of the new owner.
+    /// </summary>
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public void RemovedKeysStayRemoved(string journal)
+    {
+        using var cluster = new ClusterOfNodes("ooo", replicas: 0, "--appendonly", journal, "--save", "", "--enable-debug-command", "yes");
+        ServerProcess source = cluster.Nodes[0], target = cluster.Nodes[1];
+        string[] keys = Fill(source, FewKeys);
+        Assert.Equal("OK", ClusterOfNodes.Call(source, journal == "yes" ? ["DEBUG", "AOF-FLUSH-SLEEP", "5000000"] : ["SAVE"]).Text);
+        AwaitState(target, Import(target), "completed");
+        FollowingTests.Until(() => RawKeys(source) == 0, "the source keeps keys", source);
+        source.Kill();
+        cluster.Restart(source);
+        source = cluster.Nodes[0];
+        FollowingTests.Until(() => cluster.Nodes.All(ClusterOfNodes.IsUp), "the cluster stays down", source);
+        FollowingTests.Until(() => RawKeys(source) == 0, "the source has the keys again", source);
+        Assert.DoesNotContain("-<-", ClusterOfNodes.Call(source, "CLUSTER", "NODES").Text, StringComparison.Ordinal);
+        // The slots are forgotten as soon as the files have the removal.
+        string file = Path.Combine(ClusterOfNodes.Call(source, "CONFIG", "GET", "dir")[1].Text!, "nodes.conf");
+        if (journal == "no")
+        {
+            Assert.Contains("removable-slots", File.ReadAllText(file), StringComparison.Ordinal);
+            Assert.Equal("OK", ClusterOfNodes.Call(source, "SAVE").Text);
+        }
+        FollowingTests.Until(() => !File.ReadAllText(file).Contains("removable-slots", StringComparison.Ordinal), "the slots are named", source);
+        foreach (string key in keys.Take(100)) Assert.NotEqual("none", cluster.Follow("TYPE", key).Text);
+    }
+
     /// <summary>A node that is killed at any moment finds the slots with all their keys at one of the two nodes.</summary>
     [Theory]
     [InlineData(0)]

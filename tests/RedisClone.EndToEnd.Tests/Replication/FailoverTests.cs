@@ -53,6 +53,46 @@ public sealed class FailoverTests
         two.AssertWell();
     }
 
+    /// <summary>A replica whose clients leave no memory for another replica does not take over. Otherwise both servers would be primaries.</summary>
+    [Fact]
+    public void AReplicaWithoutMemoryStaysAReplica()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests), replica = ServerProcess.OursWith(("DOTNET_GCHeapHardLimit", "0x4000000"));
+        FollowingTests.Follow(replica, primary);
+        using RespClient leader = primary.Connect(), heir = replica.Connect();
+        var idle = new List<RespClient>();
+        try
+        {
+            bool isFull = false;
+            while (!isFull)
+            {
+                RespClient client = replica.Connect();
+                idle.Add(client);
+                try
+                {
+                    isFull = client.Call("PING").Text != "PONG";
+                }
+                catch (IOException)
+                {
+                    isFull = true;
+                }
+            }
+            // The connection of the former primary finds a place, and its output as a replica does not.
+            foreach (RespClient client in idle.TakeLast(8)) client.Dispose();
+            heir.Expect("+PONG", "PING");
+            leader.Expect("+OK", "FAILOVER");
+            primary.AssertLogs("Failover target rejected psync request");
+            FollowingTests.Until(
+                () => leader.Call("INFO", "replication").Text!.Contains("master_failover_state:no-failover", StringComparison.Ordinal), "no end", primary);
+            Assert.Equal("master", leader.Call("ROLE")[0].Text);
+            Assert.Equal("slave", heir.Call("ROLE")[0].Text);
+        }
+        finally
+        {
+            foreach (RespClient client in idle) client.Dispose();
+        }
+    }
+
     /// <summary>The errors are redis-server's.</summary>
     [Fact]
     public void TheErrorsAreThoseOfRedis()

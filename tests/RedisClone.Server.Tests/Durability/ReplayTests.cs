@@ -168,15 +168,18 @@ public sealed class ReplayTests(ITestOutputHelper output) : IDisposable
         core.Rewrites.Release();
     }
 
-    /// <summary>A rewrite creates the directory of the journal again, as redis-server does.</summary>
-    [Fact]
-    public async Task ARewriteReplacesARemovedDirectory()
+    /// <summary>A rewrite creates the directory of the journal again, as redis-server does. No other server can use it.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task ARewriteReplacesARemovedDirectory(bool isEmpty)
     {
         await using RunningServer server = await StartAsync();
         using TestClient client = server.Connect();
         client.Run("SET a 1");
         string directory = Path.Combine(_folder, "appendonlydir");
         Directory.Delete(directory, recursive: true);
+        if (isEmpty) Directory.CreateDirectory(directory);
         await RewriteAsync(client);
         client.Run("SET b 2");
         AssertReplayed(client);

@@ -29,6 +29,7 @@ internal sealed class ClusterCron(ServerCore server, ClusterMember cluster)
         foreach (ClusterNode node in State.All) failed |= Watch(node, now);
         cluster.ManualFailover.Tend(now);
         cluster.Migrations.Tend(now);
+        cluster.Drop.Removed.Tend();
         if (State.Myself.IsReplica)
         {
             cluster.ManualFailover.Advance();

@@ -18,6 +18,9 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
     private SlotSet? _next;             // what the running thread removes next
     private bool _isRunning;
 
+    /// <summary>The slots whose keys a run has removed.</summary>
+    public RemovedSlots Removed { get; } = new(server, cluster);
+
     /// <summary>
     /// Removes the keys on a thread of its own: the removal of many keys would leave a small pool no thread for commands whose shard is busy,
     /// for half a second. There is one at a time, because redis-cli moves a thousand slots one by one in seconds.
@@ -27,6 +30,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
         lock (_gate)
         {
             (_next ??= new SlotSet()).UnionWith(slots);
+            Removed.Forget(slots);
             if (_isRunning) return;
             new Thread(RunAll) { IsBackground = true, Name = "slot drop" }.Start();
             _isRunning = true;
@@ -96,7 +100,7 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             try
             {
                 Run(slots);
-                cluster.KeysAreGone(slots);
+                Removed.Add(slots);
             }
             catch (Exception bug)
             {

@@ -249,21 +249,12 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     private async Task AwaitReplicasAsync()
     {
         long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + Patience;
-        if (!HaveReplicas(offset)) server.Replicas.AskForOffsets();
-        while (!HaveReplicas(offset))
+        if (!cluster.HaveReplicas(offset)) server.Replicas.AskForOffsets();
+        while (!cluster.HaveReplicas(offset))
         {
             if (ServerCore.UnixMilliseconds() > end) throw new IOException("A replica of this node does not acknowledge the keys");
             await Task.Delay(DiskPoll, _end.Token).ConfigureAwait(false);
         }
-    }
-
-    private bool HaveReplicas(long offset)
-    {
-        const NodeFlags without = NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover;
-        int expected;
-        lock (cluster.Gate) expected = cluster.State.Myself.Replicas.Count(static replica => !replica.Has(without));
-        // The addresses that replicas announce in the cluster and to their primary may differ, so they are counted.
-        return server.Replicas.HaveAll(offset) && server.Replicas.CountAt(offset) >= expected;
     }
 
     /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>

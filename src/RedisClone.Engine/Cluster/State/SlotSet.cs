@@ -65,6 +65,12 @@ internal sealed class SlotSet
         Count = CountOf(_bits);
     }
 
+    public void ExceptWith(SlotSet other)
+    {
+        other.RemoveFrom(_bits);
+        Count = CountOf(_bits);
+    }
+
     public void IntersectWith(SlotSet other) => IntersectWith(other._bits);
 
     public void IntersectWith(ReadOnlySpan<byte> bits)

@@ -1,5 +1,6 @@
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Failures;
 using RedisClone.Engine.Scripting;
 using RedisClone.Journal.Disk;
 using RedisClone.Storage;
@@ -33,7 +34,7 @@ internal sealed class CopyBeside
         {
             return _loader.Load(file, out _);
         }
-        catch (OutOfMemoryException)
+        catch (Exception lack) when (FailurePolicy.IsOutOfMemory(lack))
         {
             return LoadRoom.LacksMemory;
         }

@@ -1,5 +1,6 @@
 using RedisClone.Engine.Durability;
 using RedisClone.Engine.Effects;
+using RedisClone.Engine.Failures;
 using RedisClone.Journal.Disk;
 using RedisClone.Journal.Rdb;
 
@@ -40,7 +41,7 @@ internal sealed class CopyLoader(ServerCore server)
             failure = loader.Load(file, out _);
             if (failure is null) server.Executor.FollowUp(lane, server.Shards.All);
         }
-        catch (OutOfMemoryException)
+        catch (Exception lack) when (FailurePolicy.IsOutOfMemory(lack))
         {
             failure = LoadRoom.LacksMemory;
         }

@@ -273,7 +273,7 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
     }
 
-    private static async Task<Offer> RequestTakeoverAsync(Handshake handshake, string history, long from)
+    private async Task<Offer> RequestTakeoverAsync(Handshake handshake, string history, long from)
     {
         try
         {
@@ -281,7 +281,8 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
         }
         catch (RefusedStreamException answer) when (answer.IsPrimaryAlready)
         {
-            // It took over at an earlier request, whose answer was lost.
+            // It took over at an earlier request, whose answer was lost. Whatever it answers from here on, this server does not lead again.
+            Held(server.Failover.Accepted);
             return await handshake.RequestAsync(history, from, takesOver: false).ConfigureAwait(false);
         }
     }
