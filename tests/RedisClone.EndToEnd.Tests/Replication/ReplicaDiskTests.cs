@@ -83,6 +83,21 @@ public sealed class ReplicaDiskTests
         }
     }
 
+    /// <summary>After a copy of all data, a replica answers PING while its journal begins again. Sentinel takes an error for the end of the server.</summary>
+    [Fact]
+    public void AReplicaAnswersPingWhileItsJournalBegins()
+    {
+        using ServerProcess primary = ServerProcess.Ours(OfTests);
+        using ServerProcess replica = ServerProcess.Ours([.. OfTests, "--appendonly", "yes", "--rdb-key-save-delay", "5000"]);
+        using RespClient there = primary.Connect(), here = replica.Connect();
+        there.Expect("+OK", "DEBUG", "POPULATE", "2000");
+        here.Expect("+OK", "REPLICAOF", "127.0.0.1", $"{primary.Port}");
+        FollowingTests.Until(
+            () => here.Call("DBSIZE").Integer == 2000 && here.Figure("aof_rewrite_in_progress", "persistence") == "1", "no rewrite begins", replica);
+        here.Expect("+PONG", "PING");
+        Assert.Equal("1", here.Figure("aof_rewrite_in_progress", "persistence"));
+    }
+
     /// <summary>A chain takes every copy into memory while clients write, and has the same data at the end.</summary>
     [Fact]
     public async Task AChainWithoutFilesHasAllWritesOfALoad()
