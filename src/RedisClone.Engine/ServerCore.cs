@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Numerics;
+using System.Runtime.CompilerServices;
 using Microsoft.Extensions.Logging;
 using RedisClone.Configuration;
 using RedisClone.Engine.Acl;
@@ -224,7 +225,11 @@ internal sealed class ServerCore : IDataServices, IClientServices
     }
 
     /// <summary>Whether clients write faster than the disk of the journal, or of a backup, so that commands that write must wait.</summary>
-    internal bool IsDiskBehind => Journal is { IsBehind: true } || Backups.IsBehind;
+    internal bool IsDiskBehind
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => Journal is { IsBehind: true } || Backups.IsBehind;
+    }
 
     /// <summary>The error that refuses writes because they could not be made durable, or null.</summary>
     internal string? DiskRefusal => Snapshots.RefusesWrites ? Errors.SnapshotsFail

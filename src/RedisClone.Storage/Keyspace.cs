@@ -338,6 +338,7 @@ public sealed partial class Keyspace(ShardStore store, int slots)
     }
 
     /// <summary>Whether a value is so small for its buffer that it moves: memory follows the data down.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool IsWaste(long size, int capacity) => capacity > 128 && size < capacity / 2;
 
     /// <summary>Frees the structures outside the record of a value that is about to be replaced.</summary>

@@ -169,6 +169,7 @@ public sealed class ShardStore
 
     internal void FreeLater(Keyspace keyspace) => _abandoned.Add(keyspace, buckets: 0);
 
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void CountChange() => Changes++;
 
     /// <summary>

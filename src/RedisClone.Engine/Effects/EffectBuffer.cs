@@ -1,5 +1,6 @@
 using System.Buffers.Text;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using RedisClone.Memory;
 using RedisClone.Protocol;
 using RedisClone.Storage.Memory;
@@ -208,6 +209,7 @@ internal sealed class EffectBuffer
     }
 
     /// <summary>The current end of the unit.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public EffectMark Mark() => new(_length, Commands, Database, _current);
 
     /// <summary>Removes everything that was added since a mark.</summary>

@@ -1,4 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
+using System.Runtime.CompilerServices;
 using RedisClone.Memory;
 
 namespace RedisClone.Storage.Memory;
@@ -59,7 +60,11 @@ public sealed class HeapBudget
         : new HeapBudget(PartOf(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes));
 
     /// <summary>Bytes that arenas may take while clients take little.</summary>
-    public long Limit => Volatile.Read(ref _loads) == 0 ? _room - _leastOfClients - Volatile.Read(ref _extra) : _room;
+    public long Limit
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => Volatile.Read(ref _loads) == 0 ? _room - _leastOfClients - Volatile.Read(ref _extra) : _room;
+    }
 
     /// <summary>
     /// Adds 1 when data begins to be loaded, and -1 when that ends. Meanwhile arenas may take the part of the clients too, because
