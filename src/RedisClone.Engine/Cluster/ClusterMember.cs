@@ -401,11 +401,12 @@ internal sealed class ClusterMember : IDisposable
     /// <summary>
     /// Whether the replicas that may replace this node have its stream up to an offset: also one whose link is down, or that is being copied to.
     /// </summary>
-    public bool HaveReplicas(long offset)
+    /// <param name="offset">The offset in the stream.</param>
+    /// <param name="without">The flags of replicas that are not waited for.</param>
+    public bool HaveReplicas(long offset, NodeFlags without)
     {
-        const NodeFlags without = NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover;
         int expected;
-        lock (Gate) expected = State.Myself.Replicas.Count(static replica => !replica.Has(without));
+        lock (Gate) expected = State.Myself.Replicas.Count(replica => !replica.Has(without));
         // The addresses that replicas announce in the cluster and to their primary may differ, so they are counted.
         return _server.Replicas.HaveAll(offset) && _server.Replicas.CountAt(offset) >= expected;
     }

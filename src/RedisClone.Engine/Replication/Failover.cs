@@ -27,6 +27,7 @@ internal sealed class Failover
     private ReplicaOf? _target;
     private long _deadline;             // in Unix milliseconds; 0 for none
     private bool _isForced;
+    private bool _hasAsked;
 
     public Failover(ServerCore server)
     {
@@ -64,6 +65,14 @@ internal sealed class Failover
         else _server.Log.LogInformation("FAILOVER to any replica aborted: {Why}", why);
         if (state == FailoverState.InProgress) _server.Role.Lead();
         End();
+    }
+
+    /// <summary>Notes a request to the target. True for the first: the target is still a replica then.</summary>
+    public bool NoteRequest()
+    {
+        bool isFirst = !_hasAsked;
+        _hasAsked = true;
+        return isFirst;
     }
 
     /// <summary>Notes that the target has taken over. The caller holds every shard.</summary>
@@ -121,7 +130,7 @@ internal sealed class Failover
 
     private void End()
     {
-        (_target, _deadline, _isForced, _state) = (null, 0, false, FailoverState.None);
+        (_target, _deadline, _isForced, _hasAsked, _state) = (null, 0, false, false, FailoverState.None);
         _server.Pause.ReleaseWrites();
     }
 }

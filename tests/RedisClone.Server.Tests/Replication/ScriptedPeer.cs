@@ -7,9 +7,16 @@ namespace RedisClone.Server.Tests.Replication;
 /// <summary>
 /// A primary, or a node that hands over slots, without a network: it answers the handshake, and then sends what a test has prepared.
 /// </summary>
-internal sealed class ScriptedPeer(string request, byte[] answer) : IPrimaryConnector
+/// <param name="request">A word of the request.</param>
+/// <param name="answer">The answer to the n-th request, from 1 on; null ends the connection.</param>
+internal sealed class ScriptedPeer(string request, Func<int, byte[]?> answer) : IPrimaryConnector
 {
     private int _requests;
+
+    public ScriptedPeer(string request, byte[] answer)
+        : this(request, _ => answer)
+    {
+    }
 
     /// <summary>How often the request was made.</summary>
     public int Requests => Volatile.Read(ref _requests);
@@ -20,11 +27,10 @@ internal sealed class ScriptedPeer(string request, byte[] answer) : IPrimaryConn
     public ValueTask<IPrimaryConnection> ConnectAsync(string host, int port, bool encrypts, CancellationToken end) =>
         ValueTask.FromResult<IPrimaryConnection>(new Connection(this));
 
-    private byte[] Answer(string text)
+    private byte[]? Answer(string text)
     {
         if (!text.Contains(request, StringComparison.Ordinal)) return text.Contains("ACK\r\n", StringComparison.Ordinal) ? [] : "+OK\r\n"u8.ToArray();
-        Interlocked.Increment(ref _requests);
-        return answer;
+        return answer(Interlocked.Increment(ref _requests));
     }
 
     private sealed class Connection(ScriptedPeer peer) : Stream, IPrimaryConnection
@@ -70,7 +76,8 @@ internal sealed class ScriptedPeer(string request, byte[] answer) : IPrimaryConn
 
         public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
         {
-            _answers.Writer.TryWrite(peer.Answer(Encoding.Latin1.GetString(buffer.Span)));
+            if (peer.Answer(Encoding.Latin1.GetString(buffer.Span)) is { } answer) _answers.Writer.TryWrite(answer);
+            else _answers.Writer.TryComplete();
             return ValueTask.CompletedTask;
         }
 

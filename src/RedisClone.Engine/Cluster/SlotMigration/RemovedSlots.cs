@@ -37,13 +37,19 @@ internal sealed class RemovedSlots(ServerCore server, ClusterMember cluster)
     {
         lock (_gate)
         {
-            int index = _removals.FindIndex(removal => IsOnDisk(removal) && cluster.HaveReplicas(removal.Offset));
+            int index = _removals.FindIndex(removal => IsOnDisk(removal) && HaveReplicas(removal));
             if (index < 0) return null;
             SlotSet slots = _removals[index].Slots;
             _removals.RemoveAt(index);
             return slots;
         }
     }
+
+    /// <summary>
+    /// Whether the replicas have the removal. One that has failed may come back, with its old data and without news of the slots, and replace this
+    /// node.
+    /// </summary>
+    private bool HaveReplicas(in Removal removal) => cluster.HaveReplicas(removal.Offset, without: NodeFlags.NoFailover);
 
     /// <summary>Whether a restart loads data without the keys: from the journal, or without one from the dump file.</summary>
     private bool IsOnDisk(in Removal removal)

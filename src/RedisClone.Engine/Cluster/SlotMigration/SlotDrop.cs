@@ -100,7 +100,12 @@ internal sealed class SlotDrop(ServerCore server, ClusterMember cluster)
             try
             {
                 Run(slots);
-                Removed.Add(slots);
+                lock (_gate)
+                {
+                    // Keys of these slots may have come and are to be removed by the next run.
+                    if (_next is not null) slots.ExceptWith(_next);
+                    Removed.Add(slots);
+                }
             }
             catch (Exception bug)
             {

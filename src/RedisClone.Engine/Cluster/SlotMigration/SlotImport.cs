@@ -249,13 +249,16 @@ internal sealed class SlotImport(ServerCore server, ClusterMember cluster, SlotT
     private async Task AwaitReplicasAsync()
     {
         long offset = server.Replicas.Stream.Offset, end = ServerCore.UnixMilliseconds() + Patience;
-        if (!cluster.HaveReplicas(offset)) server.Replicas.AskForOffsets();
-        while (!cluster.HaveReplicas(offset))
+        if (!HaveReplicas(offset)) server.Replicas.AskForOffsets();
+        while (!HaveReplicas(offset))
         {
             if (ServerCore.UnixMilliseconds() > end) throw new IOException("A replica of this node does not acknowledge the keys");
             await Task.Delay(DiskPoll, _end.Token).ConfigureAwait(false);
         }
     }
+
+    private bool HaveReplicas(long offset) =>
+        cluster.HaveReplicas(offset, NodeFlags.Failed | NodeFlags.PossiblyFailed | NodeFlags.NoAddress | NodeFlags.NoFailover);
 
     /// <summary>Makes this node the owner of the slots. nodes.conf decides about a restart.</summary>
     private void TakeOver()

@@ -255,17 +255,20 @@ internal sealed class Follower(ServerCore server, IPrimaryConnector connector, R
 
     /// <summary>
     /// Asks the server, which was this server's replica, to take over. If it refuses, this server becomes the primary again. If the
-    /// connection is lost before the answer, the server may have taken over, so the next connection asks again.
+    /// connection is lost before the answer, the server may have taken over, so the next connection asks again. From then on, only an answer that
+    /// no primary gives is a refusal.
     /// </summary>
     private async Task<Offer> HandOverAsync(Handshake handshake, string history, long from)
     {
+        bool isFirst = server.Failover.NoteRequest();
         try
         {
             Offer offer = await RequestTakeoverAsync(handshake, history, from).ConfigureAwait(false);
             Held(server.Failover.Accepted);
             return offer;
         }
-        catch (Exception e) when (e is RefusedStreamException or InvalidDataException && !_end.IsCancellationRequested)
+        catch (Exception e) when ((e is RefusedStreamException { IsOfReplica: true } || isFirst && e is RefusedStreamException or InvalidDataException)
+            && !_end.IsCancellationRequested)
         {
             server.Log.LogWarning("{Reason}", e.Message);
             Held(() => server.Failover.Abort("Failover target rejected psync request"));

@@ -15,6 +15,10 @@ internal sealed class RefusedStreamException(string answer) : IOException($"Unex
 {
     /// <summary>Whether the other side does not take over because it is a primary already.</summary>
     public bool IsPrimaryAlready => answer.Contains("can't be sent to a master", StringComparison.Ordinal);
+
+    /// <summary>Whether only a replica answers so. Before it looks at its role, a server may be busy, or deny the command to the user.</summary>
+    public bool IsOfReplica =>
+        answer.StartsWith("-NOMASTERLINK", StringComparison.Ordinal) || answer.Contains("must match my replid", StringComparison.Ordinal);
 }
 
 /// <summary>The primary's data could not be stored or loaded. The next attempt is likely to end in the same way.</summary>
