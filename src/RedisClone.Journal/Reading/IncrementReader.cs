@@ -99,7 +99,9 @@ internal static class IncrementReader
             if (!GroupHeader.TryRead(bytes, salt, window.Offset, out GroupHeader header, out int headerLength))
             {
                 if (!isBehindBlank && CommandRegion.BeginsAt(bytes)) return CommandRegion.Read(window, state, sink);
-                string what = bytes[0] == 0 ? "zeros where a group should begin" : "no group begins here";
+                string what = bytes[0] == 0 ? "zeros where a group should begin"
+                    : isBehindBlank && CommandRegion.BeginsWithRedis(bytes) ? "what looks like commands of redis-server follows padding without an end"
+                    : "no group begins here";
                 var damage = new FileResult(FileEnd.Damaged, window.Offset, what);
                 return isBehindBlank || bytes[0] == 0 ? damage : BehindLine(window, damage, state, sink);
             }
